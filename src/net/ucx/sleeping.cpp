@@ -32,8 +32,8 @@ void ucx_transport::wait_for_messages(std::int64_t timeout_ns) {
   t.watchers.fetch_add(1, std::memory_order_relaxed);
   epoll_event event;
   wait_for_events(t.receiver_sleeps.get(), &event, 1, timeout_ns);
-  t.watchers.fetch_sub(1, std::memory_order_relaxed);
   t.receiver_bell.awake();
+  t.stop_watching();
 }
 
 void ucx_transport::wake_receiver() noexcept { state_->wake(state_->receiver_bell); }
@@ -101,10 +101,7 @@ bool ucx_transport::unattended() noexcept {
   state& t = *state_;
   // Who sleeps may have armed the worker's descriptor before, which our polls have undone.
   const bool look = t.attendants.end();
-  if (t.watchers.fetch_sub(1, std::memory_order_relaxed) == 1) {
-    const std::lock_guard held(t.lock);
-    if (t.unsettled) t.settle_soon();
-  }
+  t.stop_watching();
   return look || t.unfinished.load(std::memory_order_acquire);
 }
 

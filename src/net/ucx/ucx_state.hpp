@@ -129,6 +129,8 @@ struct ucx_transport::state final : transfers {
   [[nodiscard]] send_outcome hand_over(peer& p, what kind, std::unique_ptr<parcel> m);
   void sent(parcel* m);
   void unsettle(peer& p);
+  // The caller, who holds no lock, is none of the watchers any more.
+  void stop_watching();
   // The sender is to settle() in a while, unless it is to already.
   void settle_soon();
   void settle();
