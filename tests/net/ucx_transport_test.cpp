@@ -14,6 +14,7 @@
 #include "../common/denied_calls.hpp"
 #include "../common/thread_asleep.hpp"
 #include "addressed_suite.hpp"
+#include "net/ucx/arrivals.hpp"
 #include "net/ucx/in_order.hpp"
 #include "strata/error.hpp"
 #include "transport_suite.hpp"
@@ -262,6 +263,18 @@ TEST(ucx_transport, what_is_held_goes_out_though_the_receiver_slept_and_does_not
   r.receive(*all[1], 1);
   all[0]->wake_sender();
   sender.join();
+}
+
+// ---- what waits for who polls ----
+
+TEST(ucx_arrivals, empty_ones_take_memory_too) {
+  ucx::arrivals waiting;
+  EXPECT_EQ(waiting.bytes(), 0U);
+  constexpr std::size_t messages = 100'000;
+  for (std::size_t m = 0; m < messages; ++m) waiting.copy(header_of(0, 1), {});
+  EXPECT_GE(waiting.bytes(), messages * sizeof(header));
+  waiting.clear();
+  EXPECT_EQ(waiting.bytes(), 0U);
 }
 
 // ---- how it ends ----
