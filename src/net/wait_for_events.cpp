@@ -29,7 +29,8 @@ int wait_for_events(int epoll, epoll_event* events, int events_max, std::int64_t
   timespec timeout{};
   if (timeout_ns >= 0) timeout = {timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
   int n = ::epoll_pwait2(epoll, events, events_max, timeout_ns >= 0 ? &timeout : nullptr, nullptr);
-  if (n < 0 && errno == ENOSYS) {  // before Linux 5.11: whole milliseconds
+  // Before Linux 5.11, or where a filter of system calls does not know it: whole milliseconds.
+  if (n < 0 && (errno == ENOSYS || errno == EPERM)) {
     const std::int64_t ms = (timeout_ns + 999'999) / 1'000'000;
     const int timeout_ms =
         timeout_ns < 0 ? -1 : static_cast<int>(std::min<std::int64_t>(ms, 1'000'000));

@@ -141,7 +141,9 @@ constexpr bool kernel_is_asked = false;
 #else
 constexpr bool kernel_is_asked = true;
 #endif
-bool is_unknown(int error) { return error == EOPNOTSUPP || error == ENOSYS; }
+// EPERM: a filter of system calls does not know it, or the transfer is forbidden, as the other call
+// will say.
+bool is_unknown(int error) { return error == EOPNOTSUPP || error == ENOSYS || error == EPERM; }
 
 // A read or write of something else than a socket. `at_once` does not wait, `call` may.
 template <class AtOnce, class Call>

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -18,9 +19,11 @@
 #include <ctime>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "../common/denied_calls.hpp"
 #include "../common/thread_states.hpp"
 #include "../sched/support.hpp"
 #include "io_support.hpp"
@@ -79,6 +82,27 @@ TEST_P(io_on, streams_arrive_whole) {
       EXPECT_TRUE(sent == got);
     }
   });
+}
+
+// Old kernels do not know the calls that never wait, and containers may be kept from them.
+TEST_P(io_on, does_without_calls_that_not_all_have) {
+  for (const unsigned code : {ENOSYS, EPERM}) {
+    bool denied = false;
+    std::thread([&] {
+      denied = deny_calls({SYS_preadv2, SYS_pwritev2}, code);
+      if (!denied) return;
+      runtime rt(settings());
+      rt.run([] {
+        pair p(false);
+        thread writer([&] { EXPECT_EQ(io::write(p.end[1], "abc", 3), 3) << std::strerror(errno); });
+        char got[3] = {};
+        EXPECT_EQ(io::read(p.end[0], got, sizeof got), 3) << std::strerror(errno);
+        EXPECT_EQ(std::string(got, 3), "abc");
+        writer.join();
+      });
+    }).join();
+    if (!denied) GTEST_SKIP() << "no filters of system calls here";
+  }
 }
 
 TEST_P(io_on, many_threads_wait_for_one_another) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -186,6 +187,18 @@ int count_connections(std::string_view to) {
   return count;
 }
 
+// Between two bursts, where it takes seconds until a cable is known to be cut, or is used again.
+// What is said in the first burst after a cut goes into the dead cable, too.
+void lull() { this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
+void count_in_bursts(const std::atomic<bool>& is_over) {
+  test::count_to_node_2([&, counted = 0U]() mutable {
+    constexpr unsigned burst = 64;
+    if (++counted % burst == 0) lull();
+    return is_over.load();
+  });
+}
+
 // The cable in use is cut and mended by the test, again and again; and each time the other one is
 // all that the two nodes have. look(): what is known of that one while nothing goes by it;
 // is_back(): that shows that there is a connection again.
@@ -193,7 +206,7 @@ template <class Look, class IsBack>
 void talk_over_cables_that_return(runtime& rt, Look look, IsBack is_back) {
   rt.run([&] {
     std::atomic<bool> is_over{false};
-    thread counting([&] { test::count_to_node_2([&] { return is_over.load(); }); });
+    thread counting([&] { count_in_bursts(is_over); });
     std::string cable = used_cable();
     for (int round = 0; round < detours_test::rounds_of_cables; ++round) {
       const std::string now = " round " + std::to_string(round);
@@ -203,7 +216,10 @@ void talk_over_cables_that_return(runtime& rt, Look look, IsBack is_back) {
       }
       const auto before = look(other);
       say(("the other one carries" + now).c_str());
-      while (!is_back(other, before)) (void)used_cable();
+      for (unsigned looks = 0; !is_back(other, before); lull()) {
+        constexpr unsigned between_bulks = 10;
+        if (looks++ % between_bulks == 0) (void)used_cable();
+      }
       (void)used_cable();
       say(("both are there in" + now).c_str());
     }
@@ -246,9 +262,12 @@ void talk_over_kinds_that_return(runtime& rt) {
 void talk_while_ways_return(runtime& rt) {
   rt.run([] {
     std::atomic<bool> is_over{false};
-    thread counting([&] { test::count_to_node_2([&] { return is_over.load(); }); });
+    thread counting([&] { count_in_bursts(is_over); });
     const auto wait_until = [](auto is_so) {
-      while (!is_so()) require(call<same>(on_node{1}, 1) == 1, "answers");
+      constexpr int burst = 16;
+      for (; !is_so(); lull()) {
+        for (int i = 0; i < burst; ++i) require(call<same>(on_node{1}, i) == i, "answers");
+      }
     };
     const std::string first = direction_cable();
     const node_id_t there = first_next, other_one = there == 2 ? 1 : 2;

@@ -485,19 +485,22 @@ TEST_F(elastic, a_runtime_folder_of_somebody_else_is_not_used) {
   fs::remove_all(own);
 }
 
-// NFS, for one.
-TEST_F(elastic, a_file_system_that_cannot_rename_with_care_will_do) {
+// NFS, for one; and containers that are kept from new calls.
+TEST_F(elastic, a_system_that_cannot_rename_with_care_will_do) {
   ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
   bool denied = false;
-  std::thread([&] {
-    denied = strata::test::deny_calls({SYS_renameat2}, EINVAL);
+  const auto listen_as = [&](const char* name, unsigned code) {
+    denied = strata::test::deny_calls({SYS_renameat2}, code);
     if (!denied) return;
     const auto place = strata::launcher::job_folder::create();
-    const strata::os::descriptor one = place.listen("0123abcd");
-    EXPECT_EQ(place.jobs(), words{"0123abcd"});
-    EXPECT_THROW((void)place.listen("0123abcd"), strata::error);
+    const strata::os::descriptor one = place.listen(name);
+    EXPECT_EQ(place.jobs(), words{name});
+    EXPECT_THROW((void)place.listen(name), strata::error);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder / "strata"), {}), 1);
-  }).join();
+    fs::remove(folder / "strata" / name);
+  };
+  std::thread(listen_as, "0123abcd", EINVAL).join();
+  std::thread(listen_as, "4567abcd", EPERM).join();
   ::unsetenv("XDG_RUNTIME_DIR");
   if (!denied) GTEST_SKIP() << "no filters of system calls here";
 }

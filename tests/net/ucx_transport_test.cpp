@@ -4,8 +4,17 @@
 #include "net/ucx/ucx_transport.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <thread>
+
+#include "../common/denied_calls.hpp"
+#include "../common/thread_asleep.hpp"
 #include "addressed_suite.hpp"
+#include "net/ucx/arrivals.hpp"
 #include "net/ucx/in_order.hpp"
 #include "strata/error.hpp"
 #include "transport_suite.hpp"
@@ -216,6 +225,56 @@ TEST(ucx_order, no_more_waits_than_an_honest_peer_sends) {
   }
   EXPECT_GE(kept * payload.size(), ucx::in_order::early_bytes_max / 2);
   EXPECT_LE(kept * payload.size(), ucx::in_order::early_bytes_max);
+}
+
+// ---- what UCX holds ----
+
+// UCX calls sent what it has copied, also where the socket takes nothing. The receiver, which
+// sleeps until it does, has other things to do then.
+TEST(ucx_transport, what_is_held_goes_out_though_the_receiver_slept_and_does_not_poll) {
+  const over network("tcp");
+  auto all = open_all(2);
+  std::atomic<pid_t> receiver{0};
+  std::atomic<bool> is_over{false};
+  std::thread receives([&] {
+    receiver = ::gettid();
+    checking_receiver none(0);
+    while (!is_over) {
+      (void)all[0]->poll(none, 64);
+      sleep_for_messages(*all[0]);
+    }
+  });
+  while (receiver == 0 || !strata::test::sleeps(receiver)) std::this_thread::yield();
+  bool is_full = false;
+  send_outcome outcome = send_outcome::lost;
+  // To this thread.
+  std::thread worker([&] {
+    is_full = strata::test::deny_calls({SYS_sendto, SYS_sendmsg}, EAGAIN);
+    is_over = true;
+    outcome = all[0]->try_send(1, header_of(0, 1), content(0, 0, 64), {});
+  });
+  worker.join();
+  all[0]->wake_receiver();
+  receives.join();
+  if (!is_full) GTEST_SKIP() << "this system has no filters for system calls";
+  EXPECT_EQ(outcome, send_outcome::sent);
+  std::thread sender([&] { sleep_for_room(*all[0]); });
+  checking_receiver r(1, small_size);
+  r.receive(*all[1], 1);
+  all[0]->wake_sender();
+  sender.join();
+}
+
+// ---- what waits for who polls ----
+
+TEST(ucx_arrivals, empty_ones_take_memory_too) {
+  ucx::arrivals waiting;
+  EXPECT_EQ(waiting.bytes(), 0U);
+  constexpr std::size_t messages = 100'000;
+  for (std::size_t m = 0; m < messages; ++m) waiting.copy(header_of(0, 1), {});
+  EXPECT_GE(waiting.bytes(), messages * sizeof(header));
+  waiting.clear();
+  EXPECT_EQ(waiting.bytes(), 0U);
 }
 
 // ---- how it ends ----

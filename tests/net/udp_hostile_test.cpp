@@ -409,6 +409,29 @@ TEST(udp_admission, an_address_proves_nothing) {
   EXPECT_TRUE(r.lost.empty());
 }
 
+// Where the network carries what it says, and nothing of what is said to it.
+TEST(udp_admission, who_speaks_and_does_not_hear_is_not_joined_where_others_may_be_absent) {
+  const udp::settings s = udp_settings(1, 2);
+  udp_transport node_0(udp_settings(0, 2));
+  const udp::datagram_socket deaf("127.0.0.1");
+  std::vector<launch::address> directory = {node_0.address(), deaf.address()};
+  directory[1].worker = udp::fresh_nonce();
+  udp::packet p;
+  p.source = 1;
+  p.flags = udp::wants_answer;
+  bytes datagram(200);
+  const std::size_t size = udp::write_packet(p, datagram);
+  udp::seal(s.key, s.job, 1, 0, directory[1].worker, directory[0].worker)
+      .close(datagram, size, p.number);
+  datagram.resize(size + udp::tag_bytes);
+  // Before it is waited for, so that it is heard at once.
+  const std::size_t all = datagram.size();
+  ASSERT_EQ(deaf.send(udp::target_of(node_0.address()), datagram, std::span(&all, 1)), 1U);
+  node_0.connect_where_possible(directory, os::now_ns() + 50'000'000);
+  EXPECT_EQ(node_0.refused(), 0U);
+  EXPECT_FALSE(node_0.reaches(1));
+}
+
 // A node of the job that breaks the protocol loses its place, and nothing else happens.
 TEST_F(udp_hostile, a_peer_that_breaks_the_protocol_is_lost) {
   const udp::settings s = udp_settings(1, 2);

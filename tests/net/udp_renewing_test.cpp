@@ -199,6 +199,37 @@ TEST_F(udp_renewing, nobody_answers_before_somebody_listens) {
   run([&] { return told_[0].meetings == 1 && told_[1].meetings == 1; });
 }
 
+// Words about another connection change nothing of what the one that stands has to do.
+TEST(udp_renewal, what_is_collected_goes_out_in_time_though_a_renewal_is_spoken_of) {
+  auto all = udp_nodes(2, [](udp::settings& s) {
+    s.burst_gap_ns = 30'000'000'000;
+    s.flush_deadline_ns = 50'000'000;
+  });
+  asked told[2];
+  checking_receiver heard[2] = {checking_receiver(0), checking_receiver(1, small_size)};
+  for (node_id n = 0; n < 2; ++n) all[n]->tell(&told[n]);
+  const auto poll_both = [&] {
+    for (node_id n = 0; n < 2; ++n) (void)all[n]->poll(heard[n], 64);
+  };
+  std::size_t sent = 0;
+  const auto send_ten = [&] {
+    for (int i = 0; i < 10; ++i, ++sent)
+      ASSERT_NE(all[0]->try_send(1, header_of(0, 1), content(0, sent, 64), {}), send_outcome::lost);
+  };
+  send_ten();
+  (void)all[0]->flush(1);
+  // Nothing is on its way any more.
+  for (const std::int64_t end_ns = os::now_ns() + 5'000'000; os::now_ns() < end_ns;) poll_both();
+  send_ten();
+  all[1]->ask(0);
+  while (told[0].meetings == 0 || told[1].meetings == 0) poll_both();
+  // From now on node 0 computes.
+  std::thread sender([&] { sleep_for_room(*all[0]); });
+  heard[1].receive(*all[1], sent);
+  all[0]->wake_sender();
+  sender.join();
+}
+
 // By the threads of a node, of whom one sleeps in each wait.
 TEST(udp_renewal, wakes_whoever_sleeps) {
   auto all = udp_nodes(2);

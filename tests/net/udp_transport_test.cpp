@@ -4,11 +4,14 @@
 #include "net/udp/udp_transport.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
+#include "../common/denied_calls.hpp"
 #include "addressed_suite.hpp"
 #include "strata/error.hpp"
 #include "transport_suite.hpp"
@@ -205,6 +208,28 @@ TEST(udp_transport, silence_while_nobody_looked_is_no_loss) {
   there.receive(*all[1], 2);
   EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), content(0, 2, 64), {}), send_outcome::sent);
   there.receive(*all[1], 3);
+}
+
+// Whoever would be told that there is room again, the sender thread, does something else.
+TEST(udp_transport, an_acknowledgement_that_found_no_room_goes_out_when_there_is_some) {
+  auto all = udp_nodes(2);
+  // Every second one is acknowledged at once.
+  for (std::size_t m = 0; m < 2; ++m)
+    ASSERT_EQ(all[1]->try_send(0, header_of(1, 0), content(1, m, 64), {}), send_outcome::sent);
+  checking_receiver r(0, small_size);
+  bool is_full = false;
+  // To this thread.
+  std::thread reads([&] {
+    is_full = strata::test::deny_calls({SYS_sendmsg, SYS_sendmmsg}, EAGAIN);
+    if (is_full) r.receive(*all[0], 2);
+  });
+  reads.join();
+  if (!is_full) GTEST_SKIP() << "this system has no filters for system calls";
+  const std::uint64_t before = all[0]->counted().writes;
+  // Each of these is longer than the socket is left alone.
+  for (int i = 0; i < 50 && all[0]->counted().writes == before; ++i)
+    all[0]->wait_for_messages(3'000'000);
+  EXPECT_GT(all[0]->counted().writes, before);
 }
 
 TEST(udp_transport, a_host_must_be_numeric) {

@@ -255,6 +255,49 @@ TEST(udp_channel, goes_on_after_a_cut) {
   two.expect_intact();
 }
 
+// All of a node was stopped while an acknowledgement waited for it: by that time a round trip took
+// minutes, and so do those after it, by their mean.
+TEST(udp_channel, after_a_long_stop_a_gap_is_not_waited_for_as_long) {
+  constexpr std::int64_t stop_ns = 600'000'000'000;
+  const channel::settings s = settings_of();
+  channel from(0, 1, s), to(1, 0, s);
+  std::int64_t now_ns = 1;
+  std::vector<std::byte> datagram(s.out.packet_bytes);
+  std::uint64_t number = 0;
+  const auto pass = [&](channel& sender, channel* hears) {
+    const std::size_t bytes = sender.next_packet(datagram, now_ns, number);
+    ASSERT_GT(bytes, 0U);
+    if (hears == nullptr) return;
+    udp::packet p;
+    ASSERT_TRUE(udp::read_packet(std::span(datagram).first(bytes), p));
+    ASSERT_EQ(hears->on_packet(p, now_ns), channel::outcome::taken);
+  };
+  from.ping();
+  pass(from, &to);
+  pass(to, &from);  // how much there is room for
+  const std::vector<std::byte> two_packets(s.out.packet_bytes * 3 / 2);
+  for (const std::int64_t waits_ns : {stop_ns, std::int64_t{50'000}}) {
+    ASSERT_TRUE(from.write(two_packets, {}, {}));
+    pass(from, nullptr);
+    pass(from, &to);
+    now_ns += waits_ns;
+    pass(to, &from);
+    if (from.next_packet(datagram, now_ns, number) == 0) {
+      EXPECT_LE(from.due_ns(), now_ns + s.out.most_timeout_ns);
+      now_ns = from.due_ns();
+      from.on_time(now_ns);
+      EXPECT_GT(from.next_packet(datagram, now_ns, number), 0U);
+    }
+    udp::packet again;
+    ASSERT_TRUE(udp::read_packet(datagram, again));
+    EXPECT_NE(again.flags & udp::has_data, 0);
+    EXPECT_EQ(to.on_packet(again, now_ns), channel::outcome::taken);
+    now_ns = std::max(now_ns, to.due_ns());
+    pass(to, &from);
+    EXPECT_TRUE(from.out().is_clear());
+  }
+}
+
 TEST(udp_channel, remembers_no_more_packets_than_a_window_has) {
   talk two({.jitter_ns = 10'000, .loss = 0.02}, 5, settings_of());
   two.send(0, 32 * mebibyte);

@@ -32,7 +32,10 @@ class arrivals {
  public:
   [[nodiscard]] bool empty() const noexcept { return list_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return list_.size(); }
-  [[nodiscard]] std::size_t bytes() const noexcept { return held_bytes_ + copies_.size(); }
+  // Of memory: what has come of empty messages takes some, too.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return list_.size() * sizeof(arrival) + held_bytes_ + copies_.size();
+  }
   [[nodiscard]] const arrival& operator[](std::size_t i) const noexcept { return list_[i]; }
 
   void copy(const header& h, std::span<const std::byte> payload) {

@@ -108,6 +108,13 @@ void ucx_transport::state::unsettle(peer& p) {
   if (watchers.load(std::memory_order_relaxed) == 0) settle_soon();
 }
 
+// The last one leaves what UCX holds to the sender.
+void ucx_transport::state::stop_watching() {
+  if (watchers.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  const std::lock_guard held(lock);
+  if (unsettled) settle_soon();
+}
+
 void ucx_transport::state::settle_soon() {
   if (settling.goes_on()) return;
   settling.start(os::now_ns());
@@ -116,9 +123,9 @@ void ucx_transport::state::settle_soon() {
 
 // The sender's: finds out whether something is held. A message that UCX takes at once had nothing
 // before it; one that has to wait tells when it is out, and the sender attends until then. (UCX's
-// own flush asks the peer for an answer, which may compute for a while.)
+// own flush asks the peer for an answer, which may compute for a while.) Also while somebody
+// watches again: else each time that he stops the sender would be woken once more.
 void ucx_transport::state::settle() {
-  if (watchers.load(std::memory_order_relaxed) != 0) return;
   unsettled = false;
   for (const auto& p : peers.all()) {
     if (!std::exchange(p->unsettled, false)) continue;

@@ -14,8 +14,21 @@ namespace {
 
 // The sender thread fetches no more than this for a receiver that does not come for it.
 constexpr std::size_t arrivals_bytes_max = std::size_t{4} << 20;
+// Nor more at once, while others wait for the lock: a peer may send as fast as this fetches.
+constexpr int rounds_max = 64;
 
 }  // namespace
+
+bool ucx_transport::state::is_full() const noexcept {
+  return filling.bytes() >= arrivals_bytes_max;
+}
+
+bool ucx_transport::state::fetch_for_receiver() {
+  for (int i = 0; i != rounds_max; ++i) {
+    if (!is_busy() || is_full() || !w.progress()) return false;
+  }
+  return true;
+}
 
 void ucx_transport::wait_for_messages(std::int64_t timeout_ns) {
   state& t = *state_;
@@ -32,8 +45,8 @@ void ucx_transport::wait_for_messages(std::int64_t timeout_ns) {
   t.watchers.fetch_add(1, std::memory_order_relaxed);
   epoll_event event;
   wait_for_events(t.receiver_sleeps.get(), &event, 1, timeout_ns);
-  t.watchers.fetch_sub(1, std::memory_order_relaxed);
   t.receiver_bell.awake();
+  t.stop_watching();
 }
 
 void ucx_transport::wake_receiver() noexcept { state_->wake(state_->receiver_bell); }
@@ -51,25 +64,27 @@ void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
       const std::uint64_t now_ticks = os::ticks();
       t.sender_until_ns = 0;
       if (t.settling.is_running() && t.settling.rings(os::now_ns())) t.settle();
-      while (t.is_busy() && t.filling.bytes() < arrivals_bytes_max && t.w.progress()) {
-      }
+      const bool more = t.fetch_for_receiver();
       until_ns = std::min(until_ns, t.send_due_batches(now_ticks));
       t.close_lost();
       // Partner: wait_for_messages(), which may be asleep since before we fetched it.
       if (!t.filling.empty()) t.wake(t.receiver_bell);
       told |= std::exchange(t.room_made, false);
       busy = t.is_busy();
-      if (busy && t.filling.bytes() >= arrivals_bytes_max) {
+      if (busy && t.is_full()) {
         t.sender_stands_by = true;  // refill() rings
         busy = false;
       }
-      again = busy && !told && !t.may_sleep();
+      again = busy && !told && (more || !t.may_sleep());
       t.sender_attends = busy && !told && !again;
       if (t.settling.is_running()) until_ns = std::min(until_ns, t.settling.until_ns());
       if (!told && !again) t.sender_until_ns = until_ns;
     }
     if (told) return;
-    if (again) continue;
+    if (again) {
+      t.lock.give_way();
+      continue;
+    }
     std::int64_t left_ns = -1;
     if (until_ns != never_ns) {
       const std::int64_t now_ns = os::now_ns();
@@ -101,10 +116,7 @@ bool ucx_transport::unattended() noexcept {
   state& t = *state_;
   // Who sleeps may have armed the worker's descriptor before, which our polls have undone.
   const bool look = t.attendants.end();
-  if (t.watchers.fetch_sub(1, std::memory_order_relaxed) == 1) {
-    const std::lock_guard held(t.lock);
-    if (t.unsettled) t.settle_soon();
-  }
+  t.stop_watching();
   return look || t.unfinished.load(std::memory_order_acquire);
 }
 

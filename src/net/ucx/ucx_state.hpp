@@ -129,6 +129,8 @@ struct ucx_transport::state final : transfers {
   [[nodiscard]] send_outcome hand_over(peer& p, what kind, std::unique_ptr<parcel> m);
   void sent(parcel* m);
   void unsettle(peer& p);
+  // The caller, who holds no lock, is none of the watchers any more.
+  void stop_watching();
   // The sender is to settle() in a while, unless it is to already.
   void settle_soon();
   void settle();
@@ -214,6 +216,10 @@ struct ucx_transport::state final : transfers {
 
   // ---- sleeping.cpp ----
 
+  // With the lock. No more is fetched for a receiver that does not come for it.
+  [[nodiscard]] bool is_full() const noexcept;
+  // With the lock: while UCX has something to send, the sender's. True: there may be more.
+  bool fetch_for_receiver();
   // With the lock. True: there is nothing to do, and the worker's descriptor tells when there is.
   [[nodiscard]] bool may_sleep() { return w.arm(); }
   // Any thread.

@@ -114,7 +114,7 @@ udp_transport::absent udp_transport::greet(const std::vector<launch::address>& d
     for (const auto& p : peers_.all()) {
       const std::lock_guard held(p->lock);
       // Of who has come and is lost while others are waited for, poll() tells.
-      if (p->greeted && (who == wanted::all || p->c->out().is_clear())) continue;
+      if (p->greeted && (who == wanted::all || p->c->out().is_heard())) continue;
       (p->lost.load(std::memory_order_relaxed) ? found.lost : found.silent).push_back(&*p);
     }
     const bool in_vain = who == wanted::all && !found.lost.empty();

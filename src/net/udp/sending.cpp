@@ -131,8 +131,11 @@ bool sending::on_acknowledgement(const acknowledgement& a, std::int64_t now_ns) 
 
 void sending::find_lost(std::int64_t now_ns) {
   loss_due_ns_ = never_ns;
-  const std::int64_t patience_ns = std::max(
-      std::max(round_trip_.smoothed_ns(), round_trip_.latest_ns()) / 8 * 9, granularity_ns);
+  // Longer than any timeout only where somebody did not look for a while; meanwhile the timeout is
+  // not asked.
+  const std::int64_t patience_ns =
+      std::clamp(std::max(round_trip_.smoothed_ns(), round_trip_.latest_ns()) / 8 * 9,
+                 granularity_ns, settings_.most_timeout_ns);
   std::size_t lost = 0;
   std::int64_t last_sent_at = 0;
   for (std::uint64_t n = base_; n < acknowledged_to_; ++n) {

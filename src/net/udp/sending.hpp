@@ -50,6 +50,8 @@ class sending {
   [[nodiscard]] std::uint64_t end() const noexcept { return arrived_below_ + ring_.used(); }
 
   // ---- packets ----
+  // The peer has acknowledged something: data, or a ping.
+  [[nodiscard]] bool is_heard() const noexcept { return acknowledged_to_ != 0; }
   struct piece {
     std::uint64_t offset = 0;
     std::span<const std::byte> data{};

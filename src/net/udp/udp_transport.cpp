@@ -169,8 +169,9 @@ void udp_transport::plan(peer& p, std::int64_t now_ns) {
   excuse_silence(p, now_ns);
   std::int64_t due_ns = never_ns;
   if (!p.lost.load(std::memory_order_relaxed)) {
-    due_ns = std::min(p.c->due_ns(), p.end_limit_ns);
-    if (p.unsent != 0) due_ns = std::max(due_ns, now_ns + full_socket_ns);
+    // Acknowledgements are due to nobody any more once they wait for the socket.
+    due_ns = p.unsent != 0 ? now_ns + full_socket_ns : p.c->due_ns();
+    due_ns = std::min({due_ns, p.end_limit_ns, p.collected_due_ns});
   }
   due_ns = std::min(due_ns, p.meets.due_ns());
   p.due_ns.store(due_ns);

@@ -24,10 +24,11 @@ namespace posix = detail::posix;
 
 namespace {
 
-// The kernel, or this kind of file, cannot be asked not to wait.
+// The kernel, or this kind of file, cannot be asked not to wait. EPERM: a filter of system calls
+// does not know how, or the transfer is forbidden, as the other call will say.
 bool cannot_be_asked() noexcept {
   const int error = detail::errno_here();
-  return error == EOPNOTSUPP || error == ENOSYS;
+  return error == EOPNOTSUPP || error == ENOSYS || error == EPERM;
 }
 
 // Calls `of_socket` if fd is one, and answers what it is otherwise.

@@ -64,10 +64,11 @@ bool is_job_name(const std::string& name) {
 }
 
 // Not over a socket that another job has there. Some file systems (NFS and others) cannot rename
-// so; a second name does the same in two steps.
+// so, and some filters of system calls do not know it (EPERM); a second name does the same in two
+// steps.
 bool take_free_name(int folder, const char* from, const char* to) {
   if (::renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
-  if (errno != EINVAL && errno != ENOSYS) return false;
+  if (errno != EINVAL && errno != ENOSYS && errno != EPERM) return false;
   if (::linkat(folder, from, folder, to, 0) != 0) return false;
   (void)::unlinkat(folder, from, 0);
   return true;
