@@ -147,7 +147,7 @@ class scheduler {
   // ---- failure of a computation: an exception that left a fiber ----
   void fail(std::exception_ptr error) noexcept;
   // In a job of several nodes: nothing of the failed computation moves on any of them, so those who
-  // wait can be told. With `forget` the failure is another node's, and nobody here has to be told.
+  // wait can be told. With `forget` it ends with that, since no run() here does it.
   void settle(bool forget);
   // For whom it concerns; null when there is none.
   [[nodiscard]] std::exception_ptr take_failure() { return failure.take(); }

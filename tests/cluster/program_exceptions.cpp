@@ -44,6 +44,20 @@ struct thrower : threaded {
   void start() { throw std::domain_error("no such place"); }
 };
 
+long fib_by_tokens_of(int n) { return fib_by_tokens(n); }
+
+// Here a task waits when the computation fails; 1: it has heard.
+int hears_of_failure(int) {
+  try {
+    completion never;
+    invoke<thrower>(0);
+    never.wait();
+  } catch (const remote_error& e) {
+    return e.type_name() == "std::domain_error" ? 1 : 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 void exceptions(runtime& rt) {
@@ -135,5 +149,22 @@ void fiber_exceptions(runtime& rt) {
     }
     require(caught, "the exception came");
     require(rt.run([] { return fib_by_tokens(18); }) == 2584, "and the next computation works");
+  }
+}
+
+// A task of another node waits for what fails; and once the run() has ended, that node works too.
+void fiber_exceptions_heard_elsewhere(runtime& rt) {
+  for (int round = 0; round < 3; ++round) {
+    bool caught = false;
+    int heard = 0;
+    try {
+      rt.run([&] { heard = call<hears_of_failure>(on_node{1}, 0); });
+    } catch (const std::domain_error&) {
+      caught = true;
+    }
+    require(caught, "the exception came to run()");
+    require(heard == 1, "and to who waited on node 1");
+    require(rt.run([] { return call<fib_by_tokens_of>(on_node{1}, 15); }) == 610,
+            "the next computation works there");
   }
 }

@@ -95,8 +95,8 @@ class local_node {
   [[nodiscard]] virtual std::uint32_t load() const = 0;
   // The computation fails.
   virtual void fail(std::exception_ptr error) = 0;
-  // It moves nowhere any more, and those who wait here can be told. With `forget` the failure is
-  // another node's, and nobody here has to be told.
+  // It moves nowhere any more, and those who wait here can be told. With `forget` the node
+  // forgets the failure as soon as they have been.
   virtual void settle(bool forget) = 0;
   // Whose frames are used while a message is handled (one at a time).
   virtual detail::worker& network_worker() = 0;
