@@ -36,7 +36,7 @@ void simulated_node::look_for_stall() {
 }
 
 cluster::stall_watch::observation simulated_node::observe() {
-  return {is_idle(), tasks_ + protocols.counts.received.load(std::memory_order_relaxed)};
+  return {is_still(), tasks_ + protocols.counts.received.load(std::memory_order_relaxed)};
 }
 
 cluster::stall_watch::waits simulated_node::who_waits_here() {

@@ -124,6 +124,11 @@ void simulated_node::step() {
   job_.in.at(local_now_, [this] { step(); });
 }
 
+void simulated_node::be_in_call(bool is) {
+  in_call_ = is;
+  if (!is) protocols.quiet.node_is_idle();
+}
+
 void simulated_node::as_worker(const std::function<void()>& f) {
   const as_its_worker here(*this);
   f();

@@ -44,6 +44,10 @@ class turns {
     job_.when_settled = [this] { begin_good_one(); };
   }
 
+  [[nodiscard]] bool comes_true(const bool& what) {
+    return world_.run([&] { return what; }, world_.now_ns() + 10'000'000'000);
+  }
+  [[nodiscard]] sim::simulated_node& node(net::node_id n) { return job_.node(n); }
   // In each round, as soon as that node has been told to forget the failure.
   void fail_once_more_on(net::node_id n) {
     sim::simulated_node& node = job_.node(n);
@@ -78,7 +82,7 @@ class turns {
     });
   }
   void begin_good_one() {
-    for (net::node_id n = 0; n < job_.size(); ++n) EXPECT_TRUE(job_.node(n).is_idle());
+    for (net::node_id n = 0; n < job_.size(); ++n) EXPECT_TRUE(job_.node(n).is_still());
     job_.node(0).as_worker([&] { token<fib_of>(13, &answer_); });
   }
 
@@ -118,6 +122,21 @@ TEST(simulated_failures, of_who_has_just_heard_of_one_are_forgotten_too) {
     turns t(seed, uneven, of_nodes(3), 1);
     t.fail_once_more_on(1);
     t.run();
+  }
+}
+
+// A call that blocks is no part of the computation. Whoever waits until all is over waits for it.
+TEST(simulated_failures, wait_for_no_call_that_blocks) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    turns t(seed, {.jitter_ns = 10'000}, of_nodes(3), 1);
+    bool quiet = false;
+    t.node(2).be_in_call(true);
+    t.node(0).protocols.quiet.detect([&] { quiet = true; });
+    t.run();
+    EXPECT_FALSE(quiet);
+    t.node(2).be_in_call(false);
+    EXPECT_TRUE(t.comes_true(quiet));
   }
 }
 

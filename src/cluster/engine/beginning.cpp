@@ -236,7 +236,7 @@ void engine::give_up_beginning() {
     protocols_->visitor->on_lost(loss_);
   }
   departures_.tell([](departures::known& k) { k.gave_up_waiting = true; });
-  workers_.wait_idle(detail::scheduler::calls::do_not_count);
+  workers_.wait_idle(detail::scheduler::waits::for_times);
   (void)workers_.take_failure();
   workers_.count_frames_of(nullptr);
   stop_threads();

@@ -113,6 +113,9 @@ class engine final : public mailer,
   void ask_everybody() override { workers_.ask_everybody(); }
   void ask_everybody_soon() override { workers_.ask_everybody_soon(); }
   [[nodiscard]] bool is_idle() const override { return workers_.is_idle(); }
+  [[nodiscard]] bool is_still() const override {
+    return workers_.is_idle(detail::scheduler::waits::none);
+  }
   [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
   void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }
   void settle(bool forget) override { workers_.settle(forget); }

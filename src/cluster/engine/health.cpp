@@ -104,7 +104,7 @@ std::string engine::describe_waits_here() {
 
 stall_watch::observation engine::observe() {
   const worker_statistics done = workers_.read_statistics().total();
-  return {.is_idle = workers_.is_idle(detail::scheduler::calls::do_not_count),
+  return {.is_idle = workers_.is_idle(detail::scheduler::waits::for_times),
           .progress = done.activations + done.fibers + done.dispatched + done.resumptions +
                       protocols_->counts.received.load(std::memory_order_relaxed)};
 }

@@ -89,8 +89,11 @@ class local_node {
   virtual void ask_everybody() = 0;
   // The same, but for a push that is just happening. Cheap.
   virtual void ask_everybody_soon() { ask_everybody(); }
-  // Nobody has anything to do.
+  // Nobody has anything to do, nor will have by itself: nobody is in a call that blocks, or waits
+  // for a time to come.
   [[nodiscard]] virtual bool is_idle() const = 0;
+  // Nobody has anything to do now.
+  [[nodiscard]] virtual bool is_still() const = 0;
   // What waits to be run here, roughly.
   [[nodiscard]] virtual std::uint32_t load() const = 0;
   // The computation fails.

@@ -31,15 +31,16 @@ void failures::settle() {
     // Another node's word came first, and all may have forgotten it since.
     if (!known_ || std::exchange(settling_, true)) return;
   }
-  quiet_.detect([this] { forget_everywhere(); });
+  quiet_.detect([this] { forget_everywhere(); }, quiescence::passive::still);
 }
 
 void failures::forget_everywhere() {
   say(kind::settled, {});
-  quiet_.detect([this] {
+  const auto done = [this] {
     if (!try_forget()) return forget_everywhere();
     here_.settle(false);
-  });
+  };
+  quiet_.detect(done, quiescence::passive::still);
 }
 
 void failures::keep_silent() {
