@@ -70,8 +70,11 @@ void simulated_node::tell_of_stall(const std::string& report) {
 }
 
 void simulated_node::lose(node_id node, const std::string& why) {
-  if (!membership_protocol.is_no_loss(node) && !membership_protocol.on_lost(node))
-    break_job(node, why);
+  if (!membership_protocol.is_no_loss(node)) believe_loss(node, why);
+}
+
+void simulated_node::believe_loss(node_id node, const std::string& why) {
+  if (!membership_protocol.on_lost(node)) break_job(node, why);
 }
 
 void simulated_node::break_job(node_id node, const std::string& why) {

@@ -251,6 +251,7 @@ class simulated_node final : public cluster::mailer,
   void take_what_was_pushed();
   void beat();
   void look_for_stall();
+  void believe_loss(node_id node, const std::string& why);
   // Of a loss that concerns the whole job.
   void break_job(node_id node, const std::string& why);
   void make_links();

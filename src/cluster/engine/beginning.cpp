@@ -139,7 +139,8 @@ void engine::make_protocols() {
     on_shelf.shelves = transports_.front()->shelves_of_host();
   protocols_ = std::make_unique<protocols>(
       *this, *this, *this, s, std::int64_t{settings_.lost_after_ms} * 1'000'000,
-      [this](node_id node, const std::string& why) { break_job(node, why); }, on_shelf, &visitor_);
+      [this](node_id node, const std::string& why) { believe_loss(node, why); }, on_shelf,
+      &visitor_);
   membership_protocol_ = std::make_unique<membership_protocol>(*this, members_, protocols_->counts,
                                                                protocols_->quiet, *this);
   std::vector<bool> same_host(nodes_);

@@ -267,6 +267,7 @@ class engine final : public mailer,
   void give_up_strays();
   void tell_who_waits_for(node_id node);
   // Of a loss that concerns the whole job.
+  void believe_loss(node_id peer, const std::string& why);
   void break_job(node_id peer, const std::string& why);
   [[nodiscard]] std::vector<node_id> others() const;
   [[nodiscard]] bool everybody_is_gone();

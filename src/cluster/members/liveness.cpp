@@ -82,8 +82,10 @@ bool liveness::on_message(node_id from, kind k, reader r) {
     const auto node = r.take<node_id>();
     if (node >= mail_.nodes() || mail_.members().of(node) == standing::absent)
       throw malformed("the loss of no node");
-    // One that is on its way in has not connected: it ends, and the job goes on.
-    if (mail_.members().of(from) == standing::coming) return true;
+    // One that is on its way in has not connected: it ends, and the job goes on. Nor does it matter
+    // to whom one that has left is still connected.
+    const standing s = mail_.members().of(from);
+    if (s == standing::coming || s == standing::left) return true;
     lost_(node, one_line(shortened(r.take_text(), why_bytes_max)));
     return true;
   }
