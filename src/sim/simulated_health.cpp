@@ -80,6 +80,10 @@ void simulated_node::believe_loss(node_id node, const std::string& why) {
 void simulated_node::break_job(node_id node, const std::string& why) {
   links_->on_lost(node);
   if (members_.of(node) == cluster::standing::left || !losses_.emplace(node, why).second) return;
+  if (members_.of(self_) == cluster::standing::coming) {
+    if (!parted_) job_.refuse(self_);
+    return;
+  }
   links_->stop_waiting();
   stalls.stop();
   protocols.balance.on_lost(node);

@@ -106,6 +106,9 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] bool has_parted_from(node_id) const override {
     return membership_protocol.has_left();
   }
+  [[nodiscard]] bool is_known_to(node_id n) const override {
+    return membership_protocol.is_known_to(n);
+  }
   [[nodiscard]] std::uint16_t host(node_id n) const override { return n; }
   [[nodiscard]] std::optional<cluster::link> cost(node_id a, node_id b) const override;
   void set_costs(cluster::link_costs measured) override { costs_ = std::move(measured); }

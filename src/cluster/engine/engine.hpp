@@ -185,6 +185,9 @@ class engine final : public mailer,
   [[nodiscard]] bool has_parted_from(node_id n) const override {
     return membership_protocol_->has_left() || departures_.has_gone(n);
   }
+  [[nodiscard]] bool is_known_to(node_id n) const override {
+    return membership_protocol_->is_known_to(n);
+  }
   [[nodiscard]] std::uint16_t host(node_id n) const override { return who_->host(n); }
   [[nodiscard]] std::optional<link> cost(node_id a, node_id b) const override {
     return who_->cost(a, b);
