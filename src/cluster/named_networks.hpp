@@ -187,6 +187,9 @@ class named_networks final : private cluster::rerouting::hands,
   void go_by(node_id n, std::uint64_t come, const cluster::detours::path& way) override {
     links_.go_by(n, come, way);
   }
+  void go_by_another(node_id n, const cluster::detours::path& way) override {
+    links_.go_by_another(n, way);
+  }
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
                const cluster::detours::pair_in_order& ends) override;
   void heard_of(node_id n) override { ground_.heard_of(n); }
