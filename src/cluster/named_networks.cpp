@@ -48,6 +48,7 @@ void named_networks::on_left(node_id n) {
     detours_.forget_new(n);
     reopened_.erase(n);
   }
+  detours_.on_left(n);
   // Where it was stays known: what others have said to it last may still have to go by here.
   rerouting_.on_left(n);
 }

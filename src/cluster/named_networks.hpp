@@ -52,6 +52,8 @@ class named_networks final : private cluster::rerouting::hands,
     [[nodiscard]] virtual bool is_over() const = 0;
     // n, or this node, has said its last word: now their connection may end.
     [[nodiscard]] virtual bool has_parted_from(node_id n) const = 0;
+    // See membership_protocol.
+    [[nodiscard]] virtual bool is_known_to(node_id n) const = 0;
 
     // ---- of the networks that nodes are on ----
     [[nodiscard]] virtual std::uint16_t host(node_id n) const = 0;
@@ -185,6 +187,9 @@ class named_networks final : private cluster::rerouting::hands,
   void go_by(node_id n, std::uint64_t come, const cluster::detours::path& way) override {
     links_.go_by(n, come, way);
   }
+  void go_by_another(node_id n, const cluster::detours::path& way) override {
+    links_.go_by_another(n, way);
+  }
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
                const cluster::detours::pair_in_order& ends) override;
   void heard_of(node_id n) override { ground_.heard_of(n); }
@@ -212,7 +217,8 @@ class named_networks final : private cluster::rerouting::hands,
   [[nodiscard]] routes ways_from(node_id n, const way_plan& p) const;
   // Whether what is being looked at now is its second connection.
   [[nodiscard]] bool comes_by_spare(node_id peer) const;
-  // Its connection has ended, but it may be reached by others.
+  // Its connection has ended, but it may be reached by others. Not by this node as long as it comes
+  // and is not known there: whose connection ends then is taken for one that never came.
   [[nodiscard]] bool lives_on(node_id peer) const;
   void has_lost(node_id n, const net::transport* over);
 

@@ -33,8 +33,8 @@ bool named_networks::comes_by_spare(node_id peer) const {
 }
 
 bool named_networks::lives_on(node_id peer) const {
-  return links_.outlives_connection(peer) && members_.has(peer) && !ground_.is_over() &&
-         !ground_.has_parted_from(peer);
+  return links_.outlives_connection(peer) && members_.has(peer) && ground_.is_known_to(peer) &&
+         !ground_.is_over() && !ground_.has_parted_from(peer);
 }
 
 bool named_networks::is_connected(node_id n) {

@@ -18,13 +18,21 @@ void computation_failure::keep(std::exception_ptr error, bool others) noexcept {
 
 void computation_failure::forget() noexcept {
   error_ = nullptr;
+  forget_when_told_ = false;
   is_there.store(false, std::memory_order_seq_cst);
+}
+
+void computation_failure::forget_if_told() noexcept {
+  if (forget_when_told_ && listeners_.empty()) forget();
 }
 
 void computation_failure::settle(bool forget_it) {
   {
     const std::lock_guard lock(mutex_);
-    if (forget_it && listeners_.empty()) forget();
+    if (forget_it) {
+      forget_when_told_ = true;
+      forget_if_told();
+    }
     settled_.store(1, std::memory_order_seq_cst);
   }
   os::futex_wake(settled_, INT32_MAX);
@@ -58,6 +66,7 @@ void computation_failure::add(failure_listener& l) {
 void computation_failure::remove(failure_listener& l) {
   const std::lock_guard lock(mutex_);
   std::erase(listeners_, &l);
+  forget_if_told();
 }
 
 bool computation_failure::has_listeners() {
@@ -78,6 +87,7 @@ void computation_failure::tell(worker& w) {
   for (failure_listener* l : listeners_) l->computation_failed(w, error_);
   told_ |= !listeners_.empty();
   listeners_.clear();
+  forget_if_told();
 }
 
 std::string computation_failure::describe_listeners() {

@@ -28,8 +28,8 @@ class computation_failure {
     keep(std::move(error), others);
     if (others) tell(std::as_const(error_));
   }
-  // Nothing of it moves on any node, so those who wait can be told. With `forget` it is another
-  // node's, and nobody here has to be told.
+  // Nothing of it moves on any node, so those who wait can be told. With `forget` no run() of this
+  // node ends it: it ends when nobody listens, now or once they have been told.
   void settle(bool forget);
   void wait_until_settled() noexcept;
 
@@ -67,12 +67,14 @@ class computation_failure {
   // With the lock.
   void keep(std::exception_ptr error, bool others) noexcept;
   void forget() noexcept;
+  void forget_if_told() noexcept;
   void report() const noexcept;
 
   // Every wait for a completion writes to it; `is_there`, which every worker reads, lies elsewhere.
   alignas(64) std::mutex mutex_;
   std::exception_ptr error_;
   bool told_ = false;
+  bool forget_when_told_ = false;
   os::futex_word settled_{1};  // 0: other nodes may still be at it
 #if defined(STRATA_TSAN)
   // The C++ library counts references to an exception where ThreadSanitizer does not see it: it

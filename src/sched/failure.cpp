@@ -20,8 +20,9 @@ void scheduler::clear_failure() {
   const std::exception_ptr seen = failure.get();
   while (seen != nullptr) {
     failure.wait_until_settled();
-    // Who is in a call is no part of what has failed, and may be there for ever.
-    wait_idle(calls::do_not_count);
+    // Who is in a call, or waits for a time to come, is no part of what has failed, and may be
+    // there for ever.
+    wait_idle(waits::none);
     // Nothing can be injected now, and a thread that takes a sleeper's place looks at the failure
     // afterwards (see lease()): if all sleep, the next to begin anything finds it cleared.
     const injected_work::closure nothing_comes_in(injected_);

@@ -210,11 +210,11 @@ task* scheduler::take_injected() {
   return t;
 }
 
-void scheduler::wait_idle(calls in_progress) {
+void scheduler::wait_idle(waits counted) {
   idle_waiters_.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
-    if (is_idle(in_progress) && !failure.is_awaited()) break;
+    if (is_idle(counted) && !failure.is_awaited()) break;
     os::blocking_futex_wait(idle_epoch_, epoch);
   }
   idle_waiters_.fetch_sub(1, std::memory_order_seq_cst);

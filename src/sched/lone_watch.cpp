@@ -42,13 +42,13 @@ void lone_watch::look() noexcept {
   const std::int64_t now = os::now_ns();
   const std::uint64_t steps = workers_->steps();
   if (std::exchange(steps_seen_, steps) != steps ||
-      !workers_->is_idle(scheduler::calls::do_not_count)) {
+      !workers_->is_idle(scheduler::waits::for_times)) {
     moved_at_ = now;
     told_ = false;
     return;
   }
   if (told_ || now - moved_at_ < after_ns_ || !is_stuck()) return;
-  if (!workers_->is_idle(scheduler::calls::do_not_count) || workers_->steps() != steps)
+  if (!workers_->is_idle(scheduler::waits::for_times) || workers_->steps() != steps)
     return;  // it has moved meanwhile
   told_ = true;
   tell(

@@ -54,7 +54,7 @@ class neighbourhood {
   // All do, or are about to: nobody here polls any more. Also while something waits for a deadline.
   // Called by the last one, or the last few.
   virtual void all_sleep() noexcept = 0;
-  // And nothing moves on this node.
+  // And nothing moves on this node, whoever is in a call that blocks or waits for a time to come.
   virtual void node_is_idle() noexcept = 0;
 
   // The computation fails, for the first time since the last failure was settled. Called with the

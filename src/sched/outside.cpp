@@ -104,13 +104,14 @@ std::uint32_t scheduler::load() const noexcept {
   return static_cast<std::uint32_t>(std::min<std::size_t>(sum, UINT32_MAX));
 }
 
-bool scheduler::is_idle(calls in_progress) const noexcept {
+bool scheduler::is_idle(waits counted) const noexcept {
   // And nothing on the way in: nobody is left who could produce work. Nor was anybody while we
   // looked, who may have taken the last of it out of our sight.
   const std::uint64_t before = idle_.tally();
-  if (in_progress == calls::count && calls_in_progress.load(std::memory_order_seq_cst) != 0)
+  if (counted == waits::in_calls_too && calls_in_progress.load(std::memory_order_seq_cst) != 0)
     return false;
-  return deadlines.empty() && !injected_.has_any() && nothing_moves() && idle_.tally() == before;
+  if (counted != waits::none && !deadlines.empty()) return false;
+  return !injected_.has_any() && nothing_moves() && idle_.tally() == before;
 }
 
 }  // namespace strata::detail

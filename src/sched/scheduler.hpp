@@ -74,10 +74,11 @@ class scheduler {
     return this;
   }
   void foreign_waker_leaves() noexcept { foreign_wakers_.fetch_sub(1, std::memory_order_release); }
-  // Whether a call of strata::blocking() that is in progress counts as something to do.
-  enum class calls { count, do_not_count };
+  // Which of those who wait count as having something to do: in a call of strata::blocking() that
+  // is in progress, and for a time to come.
+  enum class waits { in_calls_too, for_times, none };
   // Blocks until no worker has anything to do.
-  void wait_idle(calls in_progress = calls::count);
+  void wait_idle(waits counted = waits::in_calls_too);
 
   // ---- workers ----
   // Finds a task elsewhere. Null when there is something here, and when *leave is not 0. `slept`:
@@ -130,8 +131,8 @@ class scheduler {
   }
   // No worker looks for anything. Something may be ready, or due later.
   [[nodiscard]] bool all_sleep() const noexcept;
-  // Nobody has anything to do, and nothing waits for a time to come.
-  [[nodiscard]] bool is_idle(calls in_progress = calls::count) const noexcept;
+  // Nobody has anything to do.
+  [[nodiscard]] bool is_idle(waits counted = waits::in_calls_too) const noexcept;
   // Stacks of ours that wait for such calls, whose OS threads write to them in the end. Changed on
   // the workers: where all sleep it stays as it is. Seq_cst. Partner: is_idle().
   std::atomic<std::uint32_t> calls_in_progress{0};
@@ -147,7 +148,7 @@ class scheduler {
   // ---- failure of a computation: an exception that left a fiber ----
   void fail(std::exception_ptr error) noexcept;
   // In a job of several nodes: nothing of the failed computation moves on any of them, so those who
-  // wait can be told. With `forget` the failure is another node's, and nobody here has to be told.
+  // wait can be told. With `forget` it ends with that, since no run() here does it.
   void settle(bool forget);
   // For whom it concerns; null when there is none.
   [[nodiscard]] std::exception_ptr take_failure() { return failure.take(); }

@@ -17,7 +17,7 @@ void scheduler::tell_neighbours_of_sleep() noexcept {
   const visit n(*this);
   if (!n || !all_sleep()) return;
   n->all_sleep();
-  if (is_idle()) n->node_is_idle();
+  if (is_idle(waits::none)) n->node_is_idle();
 }
 
 std::optional<std::uint64_t> scheduler::tally_if_nothing_moves() const noexcept {

@@ -36,7 +36,7 @@ void simulated_node::look_for_stall() {
 }
 
 cluster::stall_watch::observation simulated_node::observe() {
-  return {is_idle(), tasks_ + protocols.counts.received.load(std::memory_order_relaxed)};
+  return {is_still(), tasks_ + protocols.counts.received.load(std::memory_order_relaxed)};
 }
 
 cluster::stall_watch::waits simulated_node::who_waits_here() {
@@ -70,13 +70,20 @@ void simulated_node::tell_of_stall(const std::string& report) {
 }
 
 void simulated_node::lose(node_id node, const std::string& why) {
-  if (!membership_protocol.is_no_loss(node) && !membership_protocol.on_lost(node))
-    break_job(node, why);
+  if (!membership_protocol.is_no_loss(node)) believe_loss(node, why);
+}
+
+void simulated_node::believe_loss(node_id node, const std::string& why) {
+  if (!membership_protocol.on_lost(node)) break_job(node, why);
 }
 
 void simulated_node::break_job(node_id node, const std::string& why) {
   links_->on_lost(node);
   if (members_.of(node) == cluster::standing::left || !losses_.emplace(node, why).second) return;
+  if (members_.of(self_) == cluster::standing::coming) {
+    if (!parted_) job_.refuse(self_);
+    return;
+  }
   links_->stop_waiting();
   stalls.stop();
   protocols.balance.on_lost(node);

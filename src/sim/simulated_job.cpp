@@ -93,7 +93,7 @@ void job::come(std::function<void(node_id)> done, std::function<void(node_id)> r
     };
     when_refused_[n] = [this, refused, n] {
       changed();
-      refused(n);
+      if (refused) refused(n);
     };
     model.links ? node(0).networks->rerouting().ask_to_let_come(n) : let_in(n);
   });
@@ -108,6 +108,7 @@ void job::let_in(node_id n) {
     if (node(n).networks->rerouting().ways()->unreachable(n, left_)) return refuse(n);
   }
   in.at(in.now_ns() + 100'000, [this, n] {
+    if (node(n).parted_) return;
     if (node(n).crashed_) return refuse(n);
     node(n).membership_protocol.come();
   });

@@ -81,6 +81,7 @@ void simulated_node::on_room(simulated_transport& t) {
 }
 
 void simulated_node::on_message(const net::header& h, std::span<const std::byte> payload) {
+  if (parted_) return;  // its process has ended
   const auto k = static_cast<cluster::kind>(h.kind);
   if (survey_ != nullptr) {
     if (survey_->on_message(h.source, k, cluster::reader(payload), job_.in.now_ns()))

@@ -36,7 +36,8 @@ simulated_node::simulated_node(job& j, node_id self)
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
-          [this](node_id node, const std::string& why) { break_job(node, why); }, {}, &messenger),
+          [this](node_id node, const std::string& why) { believe_loss(node, why); }, {},
+          &messenger),
       membership_protocol(*this, members_, protocols.counts, protocols.quiet, *this),
       stalls(*this, *this, protocols.counts, protocols.quiet, j.in,
              {.after_ns = j.model.stalls_after_ns, .deaf_while_busy = !j.model.answers_while_busy}),
@@ -122,6 +123,11 @@ void simulated_node::step() {
   if (protocols.balance.hungry() && !tokens_.empty())
     as_worker([&] { protocols.balance.feed(*worker_); });
   job_.in.at(local_now_, [this] { step(); });
+}
+
+void simulated_node::be_in_call(bool is) {
+  in_call_ = is;
+  if (!is) protocols.quiet.node_is_idle();
 }
 
 void simulated_node::as_worker(const std::function<void()>& f) {

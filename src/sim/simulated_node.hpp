@@ -76,7 +76,8 @@ class simulated_node final : public cluster::mailer,
   detail::task* take_shelvable_from(detail::worker&) override { return nullptr; }  // no shelves
   detail::task* take_shared() override { return take_travelling(); }
   void ask_everybody() override {}
-  [[nodiscard]] bool is_idle() const override {
+  [[nodiscard]] bool is_idle() const override { return !in_call_ && is_still(); }
+  [[nodiscard]] bool is_still() const override {
     return !busy_ && ready_.empty() && tokens_.empty();
   }
   [[nodiscard]] std::uint32_t load() const override {
@@ -104,6 +105,9 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] bool is_over() const override { return crashed_ || parted_ || broken_; }
   [[nodiscard]] bool has_parted_from(node_id) const override {
     return membership_protocol.has_left();
+  }
+  [[nodiscard]] bool is_known_to(node_id n) const override {
+    return membership_protocol.is_known_to(n);
   }
   [[nodiscard]] std::uint16_t host(node_id n) const override { return n; }
   [[nodiscard]] std::optional<cluster::link> cost(node_id a, node_id b) const override;
@@ -159,6 +163,8 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] unsigned threads() const noexcept { return threads_; }
   // On which something has begun that has not ended: threads, and calls that others have made here.
   [[nodiscard]] std::size_t stacks() const noexcept { return stacks_.size(); }
+  // From now on, or not any more, as if a thread of this node were in a call that blocks.
+  void be_in_call(bool is);
   // Suspends the calling thread of this node.
   void pause(std::int64_t ns);
 
@@ -248,6 +254,7 @@ class simulated_node final : public cluster::mailer,
   void take_what_was_pushed();
   void beat();
   void look_for_stall();
+  void believe_loss(node_id node, const std::string& why);
   // Of a loss that concerns the whole job.
   void break_job(node_id node, const std::string& why);
   void make_links();
@@ -268,6 +275,7 @@ class simulated_node final : public cluster::mailer,
   bool has_asked_to_go_ = false, parted_ = false;
   std::atomic<bool> failing_{false};  // tokens and fibers are given up
   bool busy_ = false;
+  bool in_call_ = false;
   bool runs_task_ = false;  // now, and not only as far as the clock goes
   bool crashed_ = false;
   bool ends_threads_ = false;  // it has crashed, and they run on nevertheless

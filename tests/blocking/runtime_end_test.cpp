@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <semaphore>
@@ -19,6 +20,7 @@
 #include "strata/condition_variable.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mutex.hpp"
+#include "strata/semaphore.hpp"
 #include "strata/stop_token.hpp"
 #include "strata/thread.hpp"
 
@@ -123,21 +125,42 @@ struct fails : threaded {
   void start() { throw std::runtime_error("a fiber"); }
 };
 
-// A call has nothing to do with a computation that fails meanwhile, which is told at once.
-TEST_P(runtime_end, of_a_failed_computation_comes_before_that_of_a_call) {
-  runtime rt(settings());
-  long_call call;
-  rt.submit([&] { call(); });
-  call.has_begun.acquire();
+void expect_failure_is_told(runtime& rt) {
   EXPECT_THROW(rt.run([] {
     completion never;
     token<fails>();
     never.wait();
   }),
                std::runtime_error);
+}
+
+// A call has nothing to do with a computation that fails meanwhile, which is told at once.
+TEST_P(runtime_end, of_a_failed_computation_comes_before_that_of_a_call) {
+  runtime rt(settings());
+  long_call call;
+  rt.submit([&] { call(); });
+  call.has_begun.acquire();
+  expect_failure_is_told(rt);
   call.may_end.release();
   rt.wait_idle();
   EXPECT_EQ(call.result, 42);
+}
+
+// Nor has a thread that waits for a time to come.
+TEST_P(runtime_end, of_a_failed_computation_comes_before_that_of_a_timed_wait) {
+  runtime rt(settings());
+  std::binary_semaphore has_begun{0};
+  counting_semaphore<> may_end{0};
+  std::atomic<bool> ended_early{false};
+  rt.submit([&] {
+    has_begun.release();
+    ended_early = may_end.try_acquire_for(std::chrono::hours(1));
+  });
+  has_begun.acquire();
+  expect_failure_is_told(rt);
+  may_end.release();
+  rt.wait_idle();
+  EXPECT_TRUE(ended_early);
 }
 
 // Neither what they wait for nor their turns at a descriptor.

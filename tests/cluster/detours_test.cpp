@@ -51,13 +51,15 @@ class recorder final : public detours::hands {
     if (count > given_at_most) throw malformed("more has come than was given");
     goes_by[n] = {count, way};
   }
+  void go_by_another(node_id n, const detours::path& way) override { goes_by.at(n).second = way; }
   void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override {
     heard.push_back({n, k, {payload.begin(), payload.end()}});
   }
   routes ways_without(node_id n, const std::set<detours::pair>& without) override {
-    return {n, 4, [without](node_id a, node_id b) -> std::optional<link> {
+    return {n, 4, [without, more = more](node_id a, node_id b) -> std::optional<link> {
               const bool in_ring = (a + 1) % 4 == b || (b + 1) % 4 == a;
-              if (!in_ring || without.contains(std::minmax(a, b))) return std::nullopt;
+              const bool is_there = in_ring || more == detours::pair(std::minmax(a, b));
+              if (!is_there || without.contains(std::minmax(a, b))) return std::nullopt;
               return link(1);
             }};
   }
@@ -76,6 +78,7 @@ class recorder final : public detours::hands {
   void cannot_reach(node_id n, const std::string& why) override { lost[n] = why; }
 
   bool spare = false;
+  std::optional<detours::pair> more;  // who share one, too
   std::uint64_t come_so_far = 20, given_at_most = 20;
   std::vector<node_id> closed;
   bool has_room = true;  // for what goes last by a detour
@@ -246,6 +249,30 @@ TEST_F(around_until_it_returns, each_says_its_last_by_the_detour_before_both_beg
   // All are told, the other end among them.
   ASSERT_EQ(h.all.size(), 3U);
   for (const said& s : {h.all[1], h.all[2]}) EXPECT_EQ(s.payload, packed(u16(0), u16(1), u32(2)));
+}
+
+TEST_F(around_until_it_returns, all_is_said_again_when_one_leaves_by_which_it_went) {
+  d.on_connected(1);
+  say_number(1);
+  h.all.clear();
+  h.more = {1, 3};
+  d.on_left(2);
+  EXPECT_EQ(h.goes_by.at(1).second, (detours::path{3, 1}));
+  ASSERT_EQ(h.all.size(), 2U);
+  for (const unsigned i : {0U, 1U}) {
+    EXPECT_EQ(h.all[i].to, 3);
+    EXPECT_EQ(h.all[i].payload,
+              by_detour(0, kind::cut_off, {3, 1}, 0, packed(u16(0), u16(1), u32(i + 1))));
+  }
+  say_number(2);
+  EXPECT_EQ(h.begun, std::vector<node_id>{1});
+  // The other end has said it by two ways as well.
+  say_number(1);
+  say_number(2);
+  EXPECT_EQ(h.begun, std::vector<node_id>{1});
+  EXPECT_TRUE(h.lost.empty());
+  d.on_left(3);
+  EXPECT_TRUE(h.lost.empty()) << "nothing goes around by that one";
 }
 
 TEST_F(around_until_it_returns, the_other_end_may_be_first) {

@@ -92,6 +92,12 @@ TEST_P(job_over, makes_calls_on_other_nodes) {
 TEST_P(job_over, says_by_which_nodes_an_exception_came) {
   expect_ok({"-n", "3", "--transport", GetParam()}, {"exceptions-by-way"});
 }
+TEST_P(job_over, forgets_a_failure_that_a_task_elsewhere_waited_for) {
+  expect_ok({"-n", "2", "--transport", GetParam()}, {"fiber-exceptions-heard-elsewhere"});
+}
+TEST_P(job_over, tells_of_a_failure_while_a_thread_elsewhere_waits) {
+  expect_ok({"-n", "2", "--transport", GetParam()}, {"fiber-exceptions-beside-waits"});
+}
 TEST_P(job_over, tells_of_a_signal_too_many_from_another_node) {
   expect_ok({"-n", "2", "--transport", GetParam()}, {"signal-too-many"});
 }

@@ -46,6 +46,8 @@ constexpr action actions[] = {
     {"exceptions", &exceptions},
     {"exceptions-by-way", &exceptions_by_way},
     {"fiber-exceptions", &fiber_exceptions},
+    {"fiber-exceptions-heard-elsewhere", &fiber_exceptions_heard_elsewhere},
+    {"fiber-exceptions-beside-waits", &fiber_exceptions_beside_waits},
     {"mailboxes", &mailboxes},
     {"converse-nearby", &converse_nearby},
     {"misuse", &misuse},

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_exceptions.hpp"
 
+#include <chrono>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "program_support.hpp"
+#include "strata/blocking.hpp"
 #include "strata/call.hpp"
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/remote_thread.hpp"
+#include "strata/semaphore.hpp"
 #include "tests/common/require.hpp"
 
 namespace {
@@ -43,6 +47,60 @@ int throws_after(unsigned nodes) {
 struct thrower : threaded {
   void start() { throw std::domain_error("no such place"); }
 };
+
+long fib_by_tokens_of(int n) { return fib_by_tokens(n); }
+
+// Here a task waits when the computation fails; 1: it has heard.
+int hears_of_failure(int) {
+  try {
+    completion never;
+    invoke<thrower>(0);
+    never.wait();
+  } catch (const remote_error& e) {
+    return e.type_name() == "std::domain_error" ? 1 : 0;
+  }
+  return 0;
+}
+
+// On node 1: what a thread there waits in, until the program lets it go.
+struct waits_here {
+  std::binary_semaphore in_call{0};
+  counting_semaphore<> until_a_time{0};
+};
+waits_here waits;
+
+void wait_in_call() {
+  blocking([] { waits.in_call.acquire(); });
+}
+void let_go_of_call() { waits.in_call.release(); }
+
+void wait_until_a_time() {
+  require(waits.until_a_time.try_acquire_for(std::chrono::hours(1)), "let go before its time");
+}
+void let_go_before_its_time() { waits.until_a_time.release(); }
+
+// A thread on node 1 that takes no part waits meanwhile.
+template <auto Wait, auto LetGo>
+void hear_of_failure_while(runtime& rt) {
+  bool caught = false;
+  try {
+    rt.run([&] {
+      remote_thread bystander(on_node{1}, call<Wait>());
+      try {
+        completion never;
+        invoke<thrower>(0);
+        never.wait();
+      } catch (const std::domain_error&) {
+        caught = true;
+      }
+      call<LetGo>(on_node{1});
+      bystander.join();
+    });
+    caught = false;
+  } catch (const std::domain_error&) {
+  }
+  require(caught, "the exception came while a thread waited");
+}
 
 }  // namespace
 
@@ -136,4 +194,27 @@ void fiber_exceptions(runtime& rt) {
     require(caught, "the exception came");
     require(rt.run([] { return fib_by_tokens(18); }) == 2584, "and the next computation works");
   }
+}
+
+// A task of another node waits for what fails; and once the run() has ended, that node works too.
+void fiber_exceptions_heard_elsewhere(runtime& rt) {
+  for (int round = 0; round < 3; ++round) {
+    bool caught = false;
+    int heard = 0;
+    try {
+      rt.run([&] { heard = call<hears_of_failure>(on_node{1}, 0); });
+    } catch (const std::domain_error&) {
+      caught = true;
+    }
+    require(caught, "the exception came to run()");
+    require(heard == 1, "and to who waited on node 1");
+    require(rt.run([] { return call<fib_by_tokens_of>(on_node{1}, 15); }) == 610,
+            "the next computation works there");
+  }
+}
+
+void fiber_exceptions_beside_waits(runtime& rt) {
+  hear_of_failure_while<wait_in_call, let_go_of_call>(rt);
+  hear_of_failure_while<wait_until_a_time, let_go_before_its_time>(rt);
+  require(rt.run([] { return fib_by_tokens(15); }) == 610, "and the next computation works");
 }

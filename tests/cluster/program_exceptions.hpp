@@ -6,3 +6,5 @@
 void exceptions(strata::runtime& rt);
 void exceptions_by_way(strata::runtime& rt);
 void fiber_exceptions(strata::runtime& rt);
+void fiber_exceptions_heard_elsewhere(strata::runtime& rt);
+void fiber_exceptions_beside_waits(strata::runtime& rt);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cluster/words/kinds.hpp"
+#include "cluster/work/packed_token.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/error.hpp"
 #include "taskless_node.hpp"
@@ -301,6 +302,20 @@ TEST_F(blocks, and_calls_are_not_awaited_that_there_is_no_memory_to_send) {
   EXPECT_FALSE(here.data.awaits_something());
   here.data.lose(std::make_exception_ptr(node_lost_error(1, "lost")));
   EXPECT_EQ(counted_task::told, 0U) << "it was there no more";
+}
+
+// It is kept back for that node, and as good here.
+TEST_F(blocks, and_calls_that_were_to_go_as_tokens_come_back_when_their_node_has_left) {
+  counted_task call{{&counted_task::travel<true>::type_of}};
+  counted_task::told = 0;
+  writer out;
+  pack_token(out, call, 0);
+  here.data.goes_away(call, 1, here.worker, calls_away::trip::as_token);
+  here.hear_that_other_left();
+  EXPECT_EQ(counted_task::told, 0U) << "nothing has become of it";
+  reader in(out.bytes());
+  EXPECT_EQ(here.data.come_back(here.worker, in), &call);
+  EXPECT_FALSE(here.data.awaits_something());
 }
 
 TEST_F(blocks, and_tokens_leave_nothing_behind_that_there_is_no_memory_to_send) {

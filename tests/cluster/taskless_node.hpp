@@ -19,6 +19,7 @@ class taskless_node : public local_node {
   void ask_everybody() override {}
   // Of its worker nothing is known.
   [[nodiscard]] bool is_idle() const override { return false; }
+  [[nodiscard]] bool is_still() const override { return false; }
   [[nodiscard]] std::uint32_t load() const override { return 0; }
   void fail(std::exception_ptr) override { ADD_FAILURE(); }
   void settle(bool) override { ADD_FAILURE(); }

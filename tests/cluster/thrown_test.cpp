@@ -203,7 +203,7 @@ struct awaited_number : detail::task {
 
 class answers : public testing::Test {
  protected:
-  answers() { here.data.goes_away(call, 1, here.network_worker()); }
+  answers() { here.data.goes_away(call, 1, here.network_worker(), calls_away::trip::to_named); }
 
   void answer(detail::global_address to, bool threw, std::span<const std::byte> rest) {
     writer out;
@@ -277,7 +277,7 @@ class many_calls : public testing::Test {
     for (std::size_t i = 0; i < calls.size(); ++i) {
       awaited_number& c = calls[i * 7 % calls.size()];
       c.in_order = &told;
-      here.data.goes_away(c, 1, here.network_worker());
+      here.data.goes_away(c, 1, here.network_worker(), calls_away::trip::to_named);
       went.push_back(&c);
     }
   }
@@ -294,7 +294,7 @@ TEST_F(many_calls, hear_of_a_loss_in_the_order_in_which_they_went) {
 
 TEST_F(many_calls, hear_in_that_order_that_their_node_has_left) {
   awaited_number elsewhere;
-  here.data.goes_away(elsewhere, 0, here.network_worker());
+  here.data.goes_away(elsewhere, 0, here.network_worker(), calls_away::trip::to_named);
   here.data.on_left(1);
   EXPECT_EQ(told, went);
   EXPECT_THROW(std::rethrow_exception(calls.front().error), node_lost_error);

@@ -131,12 +131,24 @@ class elastic : public testing::Test {
     EXPECT_TRUE(fs::is_empty(folder / "strata"));
   }
   // Connected as anybody could be.
-  [[nodiscard]] int raw_connection() const {
-    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  [[nodiscard]] sockaddr_un address_of(const std::string& name) const {
     sockaddr_un where{};
     where.sun_family = AF_UNIX;
-    const std::string path = folder / "strata" / job;
+    const std::string path = folder / "strata" / name;
     path.copy(where.sun_path, sizeof where.sun_path - 1);
+    return where;
+  }
+  // Of a launcher that is stopped.
+  [[nodiscard]] int deaf_socket(const std::string& name) const {
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un where = address_of(name);
+    EXPECT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&where), sizeof where), 0);
+    EXPECT_EQ(::listen(fd, 16), 0);
+    return fd;
+  }
+  [[nodiscard]] int raw_connection() const {
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un where = address_of(job);
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0) return fd;
     ::close(fd);
     return -1;
@@ -408,6 +420,23 @@ TEST_F(elastic, a_launcher_that_does_not_answer_is_listed) {
   EXPECT_EQ(r.status, 0);
   EXPECT_NE(r.out.find(job + "  its launcher does not answer\n"), std::string::npos) << r.out;
   job_command->signal(SIGCONT);
+  expect_joined("1");
+  end_well();
+}
+
+// Three of them take longer than a launcher waits to be asked.
+TEST_F(elastic, a_job_is_listed_behind_others_whose_launchers_do_not_answer) {
+  open({}, {"join", "enter"});
+  const std::vector<std::string> names = {"00000000", "00000001", "00000002"};
+  std::vector<int> deaf;
+  for (const std::string& name : names) deaf.push_back(deaf_socket(name));
+  const result r = ask({"jobs"});
+  EXPECT_EQ(r.status, 0);
+  for (const std::string& name : names)
+    EXPECT_NE(r.out.find(name + "  its launcher does not answer\n"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("\n" + job + "  "), std::string::npos) << r.out;
+  for (const int fd : deaf) ::close(fd);
+  for (const std::string& name : names) fs::remove(folder / "strata" / name);
   expect_joined("1");
   end_well();
 }

@@ -2,7 +2,9 @@
 // Computations that fail on simulated nodes, each followed by one that must not.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/simulated_job.hpp"
 #include "strata/fiber.hpp"
@@ -42,6 +44,23 @@ class turns {
     job_.when_settled = [this] { begin_good_one(); };
   }
 
+  [[nodiscard]] bool comes_true(const bool& what) {
+    return world_.run([&] { return what; }, world_.now_ns() + 10'000'000'000);
+  }
+  [[nodiscard]] sim::simulated_node& node(net::node_id n) { return job_.node(n); }
+  // In each round, as soon as that node has been told to forget the failure.
+  void fail_once_more_on(net::node_id n) {
+    sim::simulated_node& node = job_.node(n);
+    node.hears = [this, &node](net::node_id, cluster::kind k, std::span<const std::byte>) {
+      if (k == cluster::kind::settled && std::exchange(fails_once_more_, false)) {
+        world_.at(world_.now_ns(), [&node] {
+          node.fail(std::make_exception_ptr(std::domain_error("nor is there that one")));
+        });
+      }
+      return false;
+    };
+  }
+
   void run() {
     for (int round = 0; round < 8; ++round) {
       begin_bad_one();
@@ -55,6 +74,7 @@ class turns {
  private:
   void begin_bad_one() {
     answer_ = 0;
+    fails_once_more_ = true;
     job_.node(0).as_worker([&] {
       for (net::node_id i = 1; i <= culprits_; ++i)
         invoke<failing>(static_cast<node_id_t>(job_.size() - i), local_address(&job_));
@@ -62,13 +82,14 @@ class turns {
     });
   }
   void begin_good_one() {
-    for (net::node_id n = 0; n < job_.size(); ++n) EXPECT_TRUE(job_.node(n).is_idle());
+    for (net::node_id n = 0; n < job_.size(); ++n) EXPECT_TRUE(job_.node(n).is_still());
     job_.node(0).as_worker([&] { token<fib_of>(13, &answer_); });
   }
 
   sim::world world_;
   sim::job job_;
   const net::node_id culprits_;
+  bool fails_once_more_ = true;
   long answer_ = 0, given_up_ = 0;
 };
 
@@ -89,6 +110,33 @@ TEST(simulated_failures, of_several_nodes_at_once_are_one) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     turns(seed, bad, of_nodes(5), 5).run();
+  }
+}
+
+// Who waits on another node is told as that forgets the failure, and may begin what fails as well
+// while node 0 still waits until all have forgotten.
+TEST(simulated_failures, of_who_has_just_heard_of_one_are_forgotten_too) {
+  const sim::network_model uneven{.jitter_ns = 10'000, .loss = 0.2};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    turns t(seed, uneven, of_nodes(3), 1);
+    t.fail_once_more_on(1);
+    t.run();
+  }
+}
+
+// A call that blocks is no part of the computation. Whoever waits until all is over waits for it.
+TEST(simulated_failures, wait_for_no_call_that_blocks) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    turns t(seed, {.jitter_ns = 10'000}, of_nodes(3), 1);
+    bool quiet = false;
+    t.node(2).be_in_call(true);
+    t.node(0).protocols.quiet.detect([&] { quiet = true; });
+    t.run();
+    EXPECT_FALSE(quiet);
+    t.node(2).be_in_call(false);
+    EXPECT_TRUE(t.comes_true(quiet));
   }
 }
 

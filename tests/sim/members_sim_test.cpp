@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <utility>
 #include <vector>
 
+#include "deaf_node.hpp"
 #include "sim/simulated_job.hpp"
 #include "strata/detail/parking.hpp"
 #include "strata/error.hpp"
@@ -183,6 +185,42 @@ TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_oth
     job.node(0).as_worker([&] { sync(let_go); });
   });
   EXPECT_TRUE(world.run([&] { return left && world.now_ns() > 40'000'000; }, 100'000'000));
+  EXPECT_TRUE(waited);
+  for (net::node_id n = 0; n < job.size(); ++n)
+    EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;
+}
+
+// Node 0 counts it first, and from then on its beats.
+TEST(simulated_members, who_comes_beats_while_one_takes_long_to_know_it) {
+  sim::world world({}, 1);
+  constexpr std::int64_t lost_after_ns = 1'000'000;
+  sim::job job(world, {.nodes = 4, .founders = 3, .lost_after_ns = lost_after_ns});
+  deaf_node slow(job, 2);
+  bool waited = false, came = false;
+  job.node(0).says = [&](net::node_id, cluster::kind k) {
+    if (k == cluster::kind::known && !std::exchange(waited, true))
+      slow.be_deaf_for(2 * lost_after_ns);
+  };
+  job.come([&](net::node_id) { came = true; });
+  EXPECT_TRUE(world.run([&] { return came && world.now_ns() > 5 * lost_after_ns; }, 100'000'000));
+  EXPECT_TRUE(waited);
+  for (net::node_id n = 0; n < job.size(); ++n)
+    EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;
+}
+
+// Those who have heard its last word beat for it no more, while another takes long to hear it.
+TEST(simulated_members, who_waits_for_the_last_to_let_it_go_takes_nobody_for_lost) {
+  sim::world world({}, 1);
+  constexpr std::int64_t lost_after_ns = 1'000'000;
+  sim::job job(world, {.nodes = 3, .founders = 3, .lost_after_ns = lost_after_ns});
+  deaf_node slow(job, 2);
+  bool waited = false, left = false;
+  job.node(2).says = [&](net::node_id, cluster::kind k) {
+    if (k == cluster::kind::kept_back && !std::exchange(waited, true))
+      slow.be_deaf_for(2 * lost_after_ns);
+  };
+  job.leave(1, [&] { left = true; });
+  EXPECT_TRUE(world.run([&] { return left; }, 100'000'000));
   EXPECT_TRUE(waited);
   for (net::node_id n = 0; n < job.size(); ++n)
     EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;

@@ -284,6 +284,39 @@ TEST_P(simulated_mending, forgets_who_has_left) {
   expect_no_losses(t);
 }
 
+// By which the two have gone around each other so far: they need another detour to agree on a new
+// connection.
+TEST_P(simulated_mending, goes_on_when_who_was_between_has_left) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    cables c;
+    c.lay(1, 2, 20'000);
+    c.lay(1, 3, 20'000);
+    c.lay(2, 3, 20'000);
+    c.lay(0, 1, 100'000);
+    c.lay(0, 2, 100'000);
+    c.lay(0, 3, 100'000);
+    talking_job t = make(c, 4, seed, misbehaving, false);
+    t.pause_ns = 10 * ms;
+    t.until_ns = INT64_MAX;
+    const auto& rerouting = t.job->node(0).networks->rerouting();
+    // What the two say to each other while one is about to leave, or has left there only, counts.
+    const auto after_ns = static_cast<std::int64_t>(prng(seed).below(2'000'000));
+    t.job->tear(1, 2);
+    ASSERT_TRUE(
+        t.world.run([&] { return t.job->node(1).way_to(2).hops == 2 && !rerouting.is_changing(); },
+                    t.world.now_ns() + 5'000 * ms));
+    bool has_left = false;
+    t.job->leave(3, [&] { has_left = true; });
+    if (seed % 2 == 0) t.world.at(t.world.now_ns() + after_ns, [&] { t.job->restore(1, 2); });
+    ASSERT_TRUE(t.world.run([&] { return has_left; }, t.world.now_ns() + 5'000 * ms));
+    if (seed % 2 != 0) t.job->restore(1, 2);
+    t.until_ns = t.world.now_ns() + 1'000 * ms;
+    t.end([&] { return t.job->node(1).way_to(2).hops == 1 && t.job->node(2).way_to(1).hops == 1; });
+    expect_no_losses(t);
+  }
+}
+
 // Which has a connection at one end only when the cable is cut once more.
 TEST_P(simulated_mending, closes_what_waits_for_the_word_of_one_that_leaves) {
   talking_job t = make(triangle(), 3, 1, {}, false);

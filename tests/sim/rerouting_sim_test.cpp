@@ -128,6 +128,41 @@ TEST(simulated_rerouting, a_comer_that_no_way_leads_to_disturbs_nobody) {
   EXPECT_EQ(came, std::vector<node_id>{3});
 }
 
+// Whoever does not know it yet takes it for one that never came; so it does not go around.
+TEST(simulated_rerouting, a_comer_whose_connection_breaks_before_all_know_it_ends) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    cables c;
+    c.lay(0, 1, 5'000);
+    c.lay(0, 2, 5'000);
+    c.lay(1, 2, 5'000);
+    c.lay(0, 3, 5'000);
+    talking_job t(c, 2, 4, seed, {});
+    const auto listen = std::exchange(t.job->when_made, nullptr);
+    t.job->when_made = [&](node_id n) {
+      listen(n);
+      if (n != 2) return;
+      // What it says to node 0 comes late.
+      t.world.carry(2, 0, 12'500'000, t.world.now_ns(), [] {});
+      t.world.at(t.world.now_ns() + 50'000, [&] { t.job->tear(1, 2); });
+    };
+    std::vector<node_id> refused, came;
+    for (int i = 0; i < 2; ++i) {
+      t.job->come(
+          [&](node_id n) {
+            came.push_back(n);
+            t.speak(n);
+          },
+          [&](node_id n) { refused.push_back(n); });
+    }
+    t.until_ns = t.world.now_ns() + 30'000'000;
+    t.end([&] { return !came.empty(); });
+    EXPECT_EQ(refused, std::vector<node_id>{2});
+    EXPECT_EQ(came, std::vector<node_id>{3});
+    for (const node_id n : {0, 1, 3}) EXPECT_TRUE(t.job->node(n).losses().empty()) << n;
+  }
+}
+
 // ---- costs that change ----
 
 constexpr std::int64_t every_ns = 20'000'000;

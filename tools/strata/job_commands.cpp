@@ -38,27 +38,31 @@ struct open_job {
   os::descriptor line;  // none: its launcher does not answer
 };
 
-// The jobs whose names begin so. Removes what killed launchers have left behind.
-std::vector<open_job> find_jobs(const std::string& prefix) {
-  std::vector<open_job> found;
+// None: a killed launcher has left it behind, and it is removed.
+std::optional<open_job> open(const job_folder& folder, const std::string& name) {
+  os::descriptor line;
+  switch (folder.connect(name, line)) {
+    case job_folder::outcome::connected:
+      return open_job{name, std::move(line)};
+    case job_folder::outcome::failed:
+      return open_job{name, {}};
+    case job_folder::outcome::nobody:
+      folder.remove(name);
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Those whose names begin so, one after the other, until use(open_job) says that it has enough
+// (false). Each is opened when it is its turn: a launcher drops whoever says nothing for long.
+template <class Use>
+void for_each_job(const std::string& prefix, const Use& use) {
   for (const job_folder& folder : job_folder::all()) {
     for (const std::string& name : folder.jobs()) {
       if (!name.starts_with(prefix)) continue;
-      os::descriptor line;
-      switch (folder.connect(name, line)) {
-        case job_folder::outcome::connected:
-          found.push_back({name, std::move(line)});
-          break;
-        case job_folder::outcome::nobody:
-          folder.remove(name);
-          break;
-        case job_folder::outcome::failed:
-          found.push_back({name, {}});
-          break;
-      }
+      if (std::optional<open_job> job = open(folder, name); job && !use(std::move(*job))) return;
     }
   }
-  return found;
 }
 
 open_job find_job(const std::string& prefix) {
@@ -66,7 +70,11 @@ open_job find_job(const std::string& prefix) {
       prefix.find_first_not_of("0123456789abcdef") != std::string::npos) {
     throw user_error(in_quotes(prefix) + " is not a job, nor the first digits of one; " + see_jobs);
   }
-  std::vector<open_job> found = find_jobs(prefix);
+  std::vector<open_job> found;
+  for_each_job(prefix, [&](open_job job) {
+    found.push_back(std::move(job));
+    return true;
+  });
   if (found.empty()) throw error("no job " + prefix + " is open; " + see_jobs);
   if (found.size() > 1) {
     std::string names;
@@ -176,41 +184,47 @@ unsigned parse_count(const std::string& flag, const std::string& text, std::uint
   }
 }
 
+// Prints what it is, and returns the signal that came meanwhile, or 0.
+int list(open_job job) {
+  std::optional<job_status> status;
+  if (job.line) {
+    try {
+      conversation talk(std::move(job.line), pack_ask_status(), [&](const frame& f) {
+        if (f.kind != frame_kind::status) refuse_frame("a message comes out of turn");
+        status = unpack_status(f.payload);
+        return true;
+      });
+      (void)talk.wait(os::now_ns() + status_limit_ns);
+      if (talk.signal() != 0) return talk.signal();
+    } catch (const error&) {
+      // It has ended just now, or is of another version.
+      return 0;
+    }
+  }
+  if (status) {
+    std::printf("%s  %8u  %-10s  %s\n", job.name.c_str(), status->launcher,
+                shown(status->nodes).c_str(), shown(status->program).c_str());
+  } else {
+    std::printf("%s  its launcher does not answer\n", job.name.c_str());
+  }
+  return 0;
+}
+
 }  // namespace
 
 int run_jobs(int argc, char** argv) {
   CLI::App cli("Lists the jobs of this user that nodes may join: those of strata run --elastic.",
                "strata jobs");
   if (!parse_words(cli, argc, argv, "jobs")) return EXIT_SUCCESS;
-  std::vector<open_job> jobs = find_jobs("");
-  if (jobs.empty()) {
-    std::printf("no job is open; strata run --elastic starts one\n");
-    return EXIT_SUCCESS;
-  }
-  std::printf("job       launcher  nodes       program\n");
-  for (open_job& job : jobs) {
-    std::optional<job_status> status;
-    if (job.line) {
-      try {
-        conversation talk(std::move(job.line), pack_ask_status(), [&](const frame& f) {
-          if (f.kind != frame_kind::status) refuse_frame("a message comes out of turn");
-          status = unpack_status(f.payload);
-          return true;
-        });
-        (void)talk.wait(os::now_ns() + status_limit_ns);
-        if (talk.signal() != 0) return 128 + talk.signal();
-      } catch (const error&) {
-        // It has ended just now, or is of another version.
-        continue;
-      }
-    }
-    if (status) {
-      std::printf("%s  %8u  %-10s  %s\n", job.name.c_str(), status->launcher,
-                  shown(status->nodes).c_str(), shown(status->program).c_str());
-    } else {
-      std::printf("%s  its launcher does not answer\n", job.name.c_str());
-    }
-  }
+  bool any = false;
+  int signal = 0;
+  for_each_job("", [&](open_job job) {
+    if (!std::exchange(any, true)) std::printf("job       launcher  nodes       program\n");
+    signal = list(std::move(job));
+    return signal == 0;
+  });
+  if (signal != 0) return 128 + signal;
+  if (!any) std::printf("no job is open; strata run --elastic starts one\n");
   return EXIT_SUCCESS;
 }
 

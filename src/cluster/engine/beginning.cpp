@@ -139,7 +139,8 @@ void engine::make_protocols() {
     on_shelf.shelves = transports_.front()->shelves_of_host();
   protocols_ = std::make_unique<protocols>(
       *this, *this, *this, s, std::int64_t{settings_.lost_after_ms} * 1'000'000,
-      [this](node_id node, const std::string& why) { break_job(node, why); }, on_shelf, &visitor_);
+      [this](node_id node, const std::string& why) { believe_loss(node, why); }, on_shelf,
+      &visitor_);
   membership_protocol_ = std::make_unique<membership_protocol>(*this, members_, protocols_->counts,
                                                                protocols_->quiet, *this);
   std::vector<bool> same_host(nodes_);
@@ -236,7 +237,7 @@ void engine::give_up_beginning() {
     protocols_->visitor->on_lost(loss_);
   }
   departures_.tell([](departures::known& k) { k.gave_up_waiting = true; });
-  workers_.wait_idle(detail::scheduler::calls::do_not_count);
+  workers_.wait_idle(detail::scheduler::waits::for_times);
   (void)workers_.take_failure();
   workers_.count_frames_of(nullptr);
   stop_threads();

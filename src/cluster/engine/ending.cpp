@@ -103,7 +103,7 @@ int engine::serve() {
   // What others still have to say to each other comes by here.
   if (is_gateway_) wait_for_goodbyes();
   // Who has been told of the loss still uses what ends here. Blocking calls may last for ever.
-  if (how == cause::lost) workers_.wait_idle(detail::scheduler::calls::do_not_count);
+  if (how == cause::lost) workers_.wait_idle(detail::scheduler::waits::for_times);
   stop_threads();
   return how == cause::lost ? 1 : 0;
 }

@@ -113,6 +113,9 @@ class engine final : public mailer,
   void ask_everybody() override { workers_.ask_everybody(); }
   void ask_everybody_soon() override { workers_.ask_everybody_soon(); }
   [[nodiscard]] bool is_idle() const override { return workers_.is_idle(); }
+  [[nodiscard]] bool is_still() const override {
+    return workers_.is_idle(detail::scheduler::waits::none);
+  }
   [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
   void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }
   void settle(bool forget) override { workers_.settle(forget); }
@@ -181,6 +184,9 @@ class engine final : public mailer,
   }
   [[nodiscard]] bool has_parted_from(node_id n) const override {
     return membership_protocol_->has_left() || departures_.has_gone(n);
+  }
+  [[nodiscard]] bool is_known_to(node_id n) const override {
+    return membership_protocol_->is_known_to(n);
   }
   [[nodiscard]] std::uint16_t host(node_id n) const override { return who_->host(n); }
   [[nodiscard]] std::optional<link> cost(node_id a, node_id b) const override {
@@ -264,6 +270,7 @@ class engine final : public mailer,
   void give_up_strays();
   void tell_who_waits_for(node_id node);
   // Of a loss that concerns the whole job.
+  void believe_loss(node_id peer, const std::string& why);
   void break_job(node_id peer, const std::string& why);
   [[nodiscard]] std::vector<node_id> others() const;
   [[nodiscard]] bool everybody_is_gone();

@@ -18,7 +18,12 @@ void engine::on_lost(node_id peer, const std::string& why) {
 }
 
 void engine::lose(node_id peer, const std::string& why) {
-  if (!is_no_loss(peer) && !membership_protocol_->on_lost(peer)) break_job(peer, why);
+  if (!is_no_loss(peer)) believe_loss(peer, why);
+}
+
+// Once this node has left nobody beats for it any more.
+void engine::believe_loss(node_id peer, const std::string& why) {
+  if (!membership_protocol_->on_lost(peer)) break_job(peer, why);
 }
 
 void engine::cannot_reach(node_id peer, const std::string& why) {
@@ -104,7 +109,7 @@ std::string engine::describe_waits_here() {
 
 stall_watch::observation engine::observe() {
   const worker_statistics done = workers_.read_statistics().total();
-  return {.is_idle = workers_.is_idle(detail::scheduler::calls::do_not_count),
+  return {.is_idle = workers_.is_idle(detail::scheduler::waits::for_times),
           .progress = done.activations + done.fibers + done.dispatched + done.resumptions +
                       protocols_->counts.received.load(std::memory_order_relaxed)};
 }

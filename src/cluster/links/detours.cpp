@@ -162,8 +162,33 @@ void detours::hear(const pair& ends, std::uint32_t number, node_id heard_from) {
 void detours::look_for_way(node_id n, neighbour& there) {
   there.way = way_to(n, cuts_);
   if (there.way.empty()) return hands_.cannot_reach(n, there.why);
-  hands_.say(there.way.front(), kind::detour, detour_head(self_, kind::resume, there.way),
-             packed(count_word{there.come, there.number}).bytes());
+  say_around(there.way, kind::resume, packed(count_word{there.come, there.number}).bytes());
+}
+
+// Not behind what waits for n.
+void detours::say_around(const path& way, kind k, std::span<const std::byte> payload) {
+  hands_.say(way.front(), kind::detour, detour_head(self_, k, way), payload);
+}
+
+void detours::on_left(node_id n) {
+  for (auto& [other, there] : broken_) {
+    if (other != n && std::find(there.way.begin(), there.way.end(), n) != there.way.end())
+      leave_way(other, there);
+  }
+}
+
+void detours::leave_way(node_id n, neighbour& there) {
+  if (!there.resumed) return look_for_way(n, there);
+  path way = way_to(n, cuts_);
+  if (way.empty()) return hands_.cannot_reach(n, there.why);
+  there.way = std::move(way);
+  hands_.go_by_another(n, there.way);
+  const auto [lower, higher] = with(n);
+  if (there.said_new)
+    say_around(there.way, kind::cut_off, packed(word{lower, higher, there.number + 1}).bytes());
+  // Else it still waits behind others.
+  if (there.said_last && hands_.has_ended_detour(n))
+    say_around(there.way, kind::cut_off, packed(word{lower, higher, there.number + 2}).bytes());
 }
 
 detours::path detours::way_to(node_id n, const std::set<pair>& cuts) const {
@@ -184,8 +209,7 @@ void detours::on_silent(node_id n) {
   std::set<pair> cuts = cuts_;
   cuts.insert(std::minmax(self_, n));
   const path way = way_to(n, cuts);
-  if (!way.empty())
-    hands_.say(way.front(), kind::detour, detour_head(self_, kind::unheard, way), word);
+  if (!way.empty()) say_around(way, kind::unheard, word);
 }
 
 void detours::pass_on(reader r) {
@@ -216,12 +240,16 @@ void detours::on_arrival(node_id from, kind k, reader r) {
     const auto [come, number] = take_count(r);
     return on_resume(from, come, number);
   }
-  if (!broken_.contains(from)) throw malformed("a detour around a connection that is there");
   if (k == kind::cut_off) {
     reader look = r;
     const word w = take_word(look, nodes_);
-    if (pair(w.lower, w.higher) == with(from)) return on_word_of(from, w.number);
+    if (pair(w.lower, w.higher) == with(from)) {
+      if (broken_.contains(from)) return on_word_of(from, w.number);
+      // It has been said by two ways: see leave_way().
+      if (w.number <= number_of(with(from))) return;
+    }
   }
+  if (!broken_.contains(from)) throw malformed("a detour around a connection that is there");
   hands_.on_detoured(from, k, r.take_rest());
 }
 

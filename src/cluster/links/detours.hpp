@@ -18,6 +18,10 @@
 //                                    this is the last by the detour, what follows goes by the new
 //                                    one
 //
+// When one leaves by which the detour goes, the two look for another one, and say there again what
+// they have said of the new connection: what went by the first may have been lost behind its last
+// word. (Nothing else did: that node was let go when other ways were in use.)
+//
 // Neither takes anything from that before it has heard the other's last word, nor gives it anything
 // before it has said its own. Nobody waits for a network that has gone again: who has said the
 // first word has a connection, be it dead by then, of whose end it hears as of any other.
@@ -80,6 +84,8 @@ class detours {
     // So many of the messages given to the connection have come; what follows goes by `way`, each
     // in a message of kind::detour that begins with detour_head(). Throws malformed.
     virtual void go_by(node_id n, std::uint64_t come, const path& way) = 0;
+    // What follows goes by that way instead.
+    virtual void go_by_another(node_id n, const path& way) = 0;
     // What others have to say to each other around a connection: on to the next, as say(); that
     // one's source waits when too much does.
     virtual void pass_on(node_id next, std::span<const std::byte> head,
@@ -122,6 +128,8 @@ class detours {
   void on_connected(node_id n);
   // There is not any more: n, not is_undecided(), has left.
   void forget_new(node_id n);
+  // What goes around by it goes by others from now on.
+  void on_left(node_id n);
   // What others have heard.
   void learn(const words& about_connections);
   // Whoever has heard the last by a detour may have to wait until its own has room there. True:
@@ -164,6 +172,8 @@ class detours {
   void on_word_of(node_id from, std::uint32_t number);
   void try_to_begin_anew(node_id n);
   void look_for_way(node_id n, neighbour& there);
+  void leave_way(node_id n, neighbour& there);
+  void say_around(const path& way, kind k, std::span<const std::byte> payload);
   [[nodiscard]] path way_to(node_id n, const std::set<pair>& cuts) const;
   void on_resume(node_id from, std::uint64_t come, std::uint32_t number);
   void on_resume_by_spare(node_id from, reader r);

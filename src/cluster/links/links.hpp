@@ -134,6 +134,8 @@ class links {
   void go_on(node_id neighbour, std::uint64_t come);
   // So many have come there; the rest and all that follows goes by `way`. Throws malformed.
   void go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way);
+  // What follows goes by that way instead, until all that goes around has gone.
+  void go_by_another(node_id neighbour, std::vector<node_id> way);
   // That is the last by that way; what follows waits, until it begin_anew().
   void end_detour(node_id neighbour, kind k, std::span<const std::byte> payload);
   [[nodiscard]] bool has_ended_detour(node_id neighbour) const;

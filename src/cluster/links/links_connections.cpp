@@ -105,6 +105,17 @@ void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> wa
   way_to(neighbour)->wake_sender();
 }
 
+void links::go_by_another(node_id neighbour, std::vector<node_id> way) {
+  if (is_lost(neighbour)) return;
+  back_room& b = peers_[neighbour].back();
+  {
+    const std::lock_guard lock(b.mutex);
+    if (!goes_around(b)) return;
+    b.detour = std::move(way);
+  }
+  way_to(neighbour)->wake_sender();
+}
+
 void links::end_detour(node_id neighbour, kind k, std::span<const std::byte> payload) {
   back_room& b = peers_[neighbour].back();
   {

@@ -36,7 +36,11 @@ liveness::liveness(mailer& mail, const clock& time, std::int64_t limit_ns, loss 
 // for the beats of another that does not beat for it.
 void liveness::find_neighbours() {
   next_ = before_ = mail_.self();
-  if (!mail_.members().has(mail_.self())) return;  // it comes: the others do not know it yet
+  // It comes: node 0 knows it first, and whom it is to watch others have yet to know.
+  if (!mail_.members().has(mail_.self())) {
+    next_ = 0;
+    return;
+  }
   const std::vector<node_id> ring = mail_.members().all();
   const auto me =
       static_cast<std::size_t>(std::find(ring.begin(), ring.end(), mail_.self()) - ring.begin());
@@ -60,7 +64,8 @@ void liveness::beat(bool listening) {
   beat_at_ = now;
   if (heard_.exchange(false, std::memory_order_relaxed) || was_stopped || !listening) {
     heard_at_.store(now, std::memory_order_relaxed);
-  } else if (now - heard_at_.load(std::memory_order_relaxed) >= limit_ns_) {
+  } else if (before_ != mail_.self() &&
+             now - heard_at_.load(std::memory_order_relaxed) >= limit_ns_) {
     lost_(before_, "silent for " + std::to_string(limit_ns_ / 1'000'000) + " ms");
   }
 }
@@ -82,8 +87,10 @@ bool liveness::on_message(node_id from, kind k, reader r) {
     const auto node = r.take<node_id>();
     if (node >= mail_.nodes() || mail_.members().of(node) == standing::absent)
       throw malformed("the loss of no node");
-    // One that is on its way in has not connected: it ends, and the job goes on.
-    if (mail_.members().of(from) == standing::coming) return true;
+    // One that is on its way in has not connected: it ends, and the job goes on. Nor does it matter
+    // to whom one that has left is still connected.
+    const standing s = mail_.members().of(from);
+    if (s == standing::coming || s == standing::left) return true;
     lost_(node, one_line(shortened(r.take_text(), why_bytes_max)));
     return true;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is still there. Each node tells the next one in a ring that it lives, and watches the one
 // before; any message counts as a sign of life. A node that is silent for too long is lost, and
-// everybody is told. Costs one message per node and beat, however many nodes there are.
+// everybody is told. Costs one message per node and beat, however many nodes there are. Who comes
+// watches nobody, but tells node 0, whose ring it is in before it hears so.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -68,6 +68,11 @@ bool membership_protocol::on_lost(node_id node) {
   return true;
 }
 
+bool membership_protocol::is_known_to(node_id n) const {
+  if (members_.of(mail_.self()) != standing::coming) return true;
+  return step_ == step::told && std::find(awaited_.begin(), awaited_.end(), n) == awaited_.end();
+}
+
 void membership_protocol::next_step() {
   switch (step_) {
     case step::counted:

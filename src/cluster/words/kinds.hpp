@@ -40,7 +40,7 @@ enum class kind : net::message_kind {
   shelf_room = 19,  // the receiver's shelf has some (shelving.cpp)
 
   // Quiescence (quiescence.cpp).
-  probe = 32,    // wave
+  probe = 32,    // wave, when to answer it
   passive = 33,  // wave, sent, received
 
   // Between nodes that share no network (links.cpp): a forwarded_head and what it is about.

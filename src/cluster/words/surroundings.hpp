@@ -89,14 +89,17 @@ class local_node {
   virtual void ask_everybody() = 0;
   // The same, but for a push that is just happening. Cheap.
   virtual void ask_everybody_soon() { ask_everybody(); }
-  // Nobody has anything to do.
+  // Nobody has anything to do, nor will have by itself: nobody is in a call that blocks, or waits
+  // for a time to come.
   [[nodiscard]] virtual bool is_idle() const = 0;
+  // Nobody has anything to do now.
+  [[nodiscard]] virtual bool is_still() const = 0;
   // What waits to be run here, roughly.
   [[nodiscard]] virtual std::uint32_t load() const = 0;
   // The computation fails.
   virtual void fail(std::exception_ptr error) = 0;
-  // It moves nowhere any more, and those who wait here can be told. With `forget` the failure is
-  // another node's, and nobody here has to be told.
+  // It moves nowhere any more, and those who wait here can be told. With `forget` the node
+  // forgets the failure as soon as they have been.
   virtual void settle(bool forget) = 0;
   // Whose frames are used while a message is handled (one at a time).
   virtual detail::worker& network_worker() = 0;

@@ -17,13 +17,15 @@ void tell(detail::task& t, const std::exception_ptr& error) {
 
 }  // namespace
 
-void calls_away::goes(detail::task& t, node_id to) {
+void calls_away::goes(detail::task& t, node_id to, trip how) {
   std::exception_ptr lost;
   {
     const std::lock_guard lock(mutex_);
     if (lost_ == nullptr) {
-      constexpr std::uint64_t order_max = (std::uint64_t{1} << 48) - 1;
-      away_.emplace(&t, away{.to = to, .order = next_++ & order_max});
+      constexpr std::uint64_t order_max = (std::uint64_t{1} << 47) - 1;
+      away_.emplace(&t, away{.to = to,
+                             .as_token = how == trip::as_token ? 1U : 0U,
+                             .order = next_++ & order_max});
       return;
     }
     lost = lost_;
@@ -80,7 +82,7 @@ std::size_t calls_away::take_oldest_to(node_id node, std::span<gone_call> room) 
   // A heap, the youngest in front.
   const auto taken = [&] { return room.first(n); };
   for (const auto& [t, a] : away_) {
-    if (a.to != node) continue;
+    if (a.to != node || a.as_token != 0) continue;
     if (n == room.size()) {
       if (a.order > room.front().order) continue;
       std::pop_heap(taken().begin(), taken().end());

@@ -18,8 +18,11 @@ namespace strata::cluster {
 
 class calls_away {
  public:
+  // Whether a call goes to that node and no other, or as a token: to whoever makes it in the end,
+  // or back here if that node leaves before it has got it.
+  enum class trip : std::uint8_t { to_named, as_token };
   // A call goes away; before its result can be back. If calls are lost already it throws at once.
-  void goes(detail::task& t, node_id to);
+  void goes(detail::task& t, node_id to, trip how);
   // One that was said to go to this node itself, because nobody knew where, is taken to `to`.
   void goes_on(detail::task& t, node_id to);
   // It is made here after all. False: it has been lost meanwhile.
@@ -30,7 +33,7 @@ class calls_away {
 
   // Nothing will come back any more: every call that is away, or goes away later, throws this.
   void lose(const std::exception_ptr& error);
-  // Nor from this node: those that are on their way there throw this.
+  // Nor from this node: those that are on their way there, and nowhere else, throw this.
   void on_left(node_id node, const std::exception_ptr& error);
   // For what calls throw that was not thrown here.
   std::exception_ptr keep(std::exception_ptr error);
@@ -42,7 +45,8 @@ class calls_away {
  private:
   struct away {
     std::uint64_t to : 16;
-    std::uint64_t order : 48;  // in which they went
+    std::uint64_t as_token : 1;
+    std::uint64_t order : 47;  // in which they went
   };
   using table = std::unordered_map<detail::task*, away>;
   struct gone_call {
@@ -54,7 +58,7 @@ class calls_away {
   // memory, so that a simulation is replayed exactly. Without memory for that they hear of it in
   // some order.
   static void tell_all(const table& gone, const std::exception_ptr& error);
-  // Takes out as many of those to that node as there is room for, oldest first: how many.
+  // Takes out as many of those to that named node as there is room for, oldest first: how many.
   [[nodiscard]] std::size_t take_oldest_to(node_id node, std::span<gone_call> room);
 
   std::mutex mutex_;

@@ -31,13 +31,16 @@ void failures::settle() {
     // Another node's word came first, and all may have forgotten it since.
     if (!known_ || std::exchange(settling_, true)) return;
   }
-  quiet_.detect([this] {
-    say(kind::settled, {});
-    quiet_.detect([this] {
-      forget();
-      here_.settle(false);
-    });
-  });
+  quiet_.detect([this] { forget_everywhere(); }, quiescence::passive::still);
+}
+
+void failures::forget_everywhere() {
+  say(kind::settled, {});
+  const auto done = [this] {
+    if (!try_forget()) return forget_everywhere();
+    here_.settle(false);
+  };
+  quiet_.detect(done, quiescence::passive::still);
 }
 
 void failures::keep_silent() {
@@ -53,10 +56,12 @@ void failures::say(kind k, std::span<const std::byte> payload) {
   }
 }
 
-void failures::forget() {
+bool failures::try_forget() {
   const std::lock_guard lock(mutex_);
+  if (std::exchange(fails_anew_, false)) return false;
   known_ = false;
   settling_ = false;
+  return true;
 }
 
 bool failures::on_message(kind k, reader r) {
@@ -65,11 +70,12 @@ bool failures::on_message(kind k, reader r) {
     {
       const std::lock_guard lock(mutex_);
       known_ = true;
+      fails_anew_ = settling_;
     }
     here_.fail(std::move(thrown));
   } else if (k == kind::settled) {
     r.end();
-    forget();
+    (void)try_forget();  // on node 0 alone somebody waits until nothing moves
     here_.settle(true);
   } else {
     return false;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A computation one of whose fibers threw. Every node hears of it and gives up what it has of the
 // computation; when nothing of it moves anywhere any more, all of them forget it; and only when
-// they have, those who wait on node 0 are told, who may begin the next one.
+// they have, those who wait on node 0 are told, who may begin the next one. Those who wait on other
+// nodes are told as these forget it: what they begin before the run() on node 0 has ended may be
+// given up by a node that has not forgotten yet. If that fails too, all forget once more.
 //
 // Word of a failure is counted like work: it comes from any node, and whoever heard of it after it
 // had been told to forget it would give up the next computation.
@@ -33,7 +35,10 @@ class failures {
 
  private:
   void say(kind k, std::span<const std::byte> payload);
-  void forget();
+  // On node 0, when nothing moves.
+  void forget_everywhere();
+  // False, on node 0: a node has failed while all forget, perhaps after it had been told to.
+  [[nodiscard]] bool try_forget();
 
   mailer& mail_;
   local_node& here_;
@@ -41,8 +46,9 @@ class failures {
   work_counts& counts_;
 
   std::mutex mutex_;
-  bool known_ = false;     // told to the others, or heard from them
-  bool settling_ = false;  // node 0 waits until nothing moves any more
+  bool known_ = false;       // told to the others, or heard from them
+  bool settling_ = false;    // node 0 waits until nothing moves any more
+  bool fails_anew_ = false;  // another node has, meanwhile
 };
 
 }  // namespace strata::cluster

@@ -29,14 +29,16 @@ bool quiescence::find_place() {
   return true;
 }
 
-void quiescence::detect(std::function<void()> done) {
+void quiescence::detect(std::function<void()> done, passive when) {
   callbacks finished;
   {
     const std::lock_guard lock(mutex_);
     // A wave that is under way says nothing of what was before this call.
     have_previous_ = false;
-    done_.push_back(std::move(done));
-    if (done_.size() == 1) begin_next_wave();
+    const bool is_first = when_idle_.empty() && when_still_.empty();
+    (when == passive::still ? when_still_ : when_idle_).push_back(std::move(done));
+    // A wave that waits until all are idle may wait for what this one does not.
+    if (is_first || (when == passive::still && wave_.when != when)) begin_next_wave();
     finished = try_to_answer();
   }
   for (const auto& f : finished) f();
@@ -45,10 +47,10 @@ void quiescence::detect(std::function<void()> done) {
 void quiescence::begin_next_wave() {
   if (mail_.members().is_elastic()) in_wave_ = mail_.members().all();
   find_place();
-  begin_wave(wave_ + 1);
+  begin_wave({wave_.number + 1, when_still_.empty() ? passive::idle : passive::still});
 }
 
-void quiescence::begin_wave(std::uint32_t wave) {
+void quiescence::begin_wave(wave_head wave) {
   wave_ = wave;
   awaited_ = static_cast<unsigned>(children_.size());
   below_ = {};
@@ -64,7 +66,7 @@ void quiescence::members_have_changed() {
   {
     const std::lock_guard lock(mutex_);
     have_previous_ = false;
-    if (done_.empty()) return;
+    if (when_idle_.empty() && when_still_.empty()) return;
     begin_next_wave();
     finished = try_to_answer();
   }
@@ -83,14 +85,18 @@ work_sums quiescence::inherited() const {
   return inherited_;
 }
 
-bool quiescence::is_idle_with(sums& mine) const {
+bool quiescence::is_passive() const {
+  return wave_.when == passive::still ? here_.is_still() : here_.is_idle();
+}
+
+bool quiescence::is_passive_with(sums& mine) const {
   for (;;) {
     // Received first and last: a message that was being dealt with meanwhile may have brought work
-    // that is_idle() saw too early. Whatever arrived completely before the first reading has made
-    // the node busy before is_idle() looks.
+    // that is_passive() saw too early. Whatever arrived completely before the first reading has
+    // made the node busy before is_passive() looks.
     mine.received = counts_.received.load(std::memory_order_seq_cst);
     mine.sent = counts_.sent.load(std::memory_order_seq_cst);
-    if (!here_.is_idle()) return false;
+    if (!is_passive()) return false;
     // Once more if not: what made nobody busy makes nobody idle again, who would ask.
     if (counts_.received.load(std::memory_order_seq_cst) == mine.received &&
         counts_.sent.load(std::memory_order_seq_cst) == mine.sent)
@@ -102,17 +108,16 @@ quiescence::callbacks quiescence::try_to_answer() {
   unsigned alone = 0;
   while (pending_.load(std::memory_order_seq_cst) && awaited_ == 0) {
     sums mine;
-    if (!is_idle_with(mine)) return {};
+    if (!is_passive_with(mine)) return {};
     pending_.store(false, std::memory_order_seq_cst);
     const sums all{below_.sent + mine.sent + inherited_.sent,
                    below_.received + mine.received + inherited_.received};
     if (mail_.self() != 0) {
-      const std::array<std::uint64_t, 3> answer{wave_, all.sent, all.received};
+      const std::array<std::uint64_t, 3> answer{wave_.number, all.sent, all.received};
       mail_.post(parent_, kind::passive, std::as_bytes(std::span(answer)));
       return {};
     }
-    if (all.sent == all.received && have_previous_ && all == previous_)
-      return std::exchange(done_, {});
+    if (all.sent == all.received && have_previous_ && all == previous_) return take_done();
     previous_ = all;
     have_previous_ = true;
     begin_next_wave();
@@ -123,8 +128,16 @@ quiescence::callbacks quiescence::try_to_answer() {
   return {};
 }
 
+quiescence::callbacks quiescence::take_done() {
+  if (wave_.when == passive::idle) return std::exchange(when_idle_, {});
+  callbacks done = std::exchange(when_still_, {});
+  have_previous_ = false;
+  if (!when_idle_.empty()) begin_next_wave();
+  return done;
+}
+
 void quiescence::node_is_idle() {
-  // Partner: the store in begin_wave() and on_message(), after which is_idle() is asked.
+  // Partner: the store in begin_wave() and on_message(), after which is_passive() is asked.
   if (!pending_.load(std::memory_order_seq_cst)) return;
   callbacks finished;
   {
@@ -138,9 +151,11 @@ bool quiescence::on_message(node_id from, kind k, reader r) {
   callbacks finished;
   if (k == kind::probe) {
     const std::lock_guard lock(mutex_);
-    const auto wave = r.take<std::uint32_t>();
+    const auto wave = r.take<wave_head>();
+    if (wave.when > passive::still) throw malformed("a probe of no kind");
     // Of one that was given up, by way of nodes that did not know.
-    if (static_cast<std::int32_t>(wave - wave_) <= 0 && !in_wave_.empty()) return true;
+    if (static_cast<std::int32_t>(wave.number - wave_.number) <= 0 && wave_.number != 0)
+      return true;
     if (r.empty() == mail_.members().is_elastic())
       throw malformed("a probe of a job of another kind");
     std::vector<node_id> named;
@@ -161,7 +176,7 @@ bool quiescence::on_message(node_id from, kind k, reader r) {
     const std::lock_guard lock(mutex_);
     const auto answer = r.take<std::array<std::uint64_t, 3>>();
     r.end();
-    if (answer[0] != wave_) return true;
+    if (answer[0] != wave_.number) return true;
     if (awaited_ == 0 || std::find(children_.begin(), children_.end(), from) == children_.end())
       throw malformed("a stray answer");
     --awaited_;
@@ -177,7 +192,7 @@ bool quiescence::on_message(node_id from, kind k, reader r) {
 
 std::uint32_t quiescence::waves() const {
   const std::lock_guard lock(mutex_);
-  return wave_;
+  return wave_.number;
 }
 
 }  // namespace strata::cluster

@@ -9,7 +9,11 @@
 // Where nodes come and go each wave says who is in it, which is for node 0 to know: a node that
 // comes is counted there before it has any work, one that leaves hands its counts over. When either
 // happens the wave that is under way says nothing any more.
+//
+// Who wants to know only whether a computation has come to rest does not wait for calls that block
+// nor for times to come, which may be no part of it. Such a wave goes first.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -29,10 +33,13 @@ class quiescence {
  public:
   quiescence(mailer& mail, local_node& here, work_counts& counts);
 
-  // On node 0: calls `done` once nothing has moved anywhere since the call, from whatever thread
-  // finds out.
-  void detect(std::function<void()> done);
-  // This node has just become idle.
+  // When a node is passive: local_node::is_idle(), or ::is_still().
+  enum class passive : std::uint32_t { idle, still };
+
+  // On node 0: calls `done` once all have been so and nothing has moved anywhere since the call,
+  // from whatever thread finds out.
+  void detect(std::function<void()> done, passive when = passive::idle);
+  // This node has just become idle, or still.
   void node_is_idle();
 
   // On node 0, with the inbox: somebody has come or left; and what one that leaves has sent and
@@ -50,11 +57,19 @@ class quiescence {
  private:
   using sums = work_sums;
   using callbacks = std::vector<std::function<void()>>;
+  // What each probe begins with.
+  struct wave_head {
+    std::uint32_t number = 0;
+    passive when = passive::idle;
+  };
   // With the lock. What try_to_answer() returns is called without it.
-  void begin_wave(std::uint32_t wave);
+  void begin_wave(wave_head wave);
   void begin_next_wave();
+  // Those that waited for waves like this one.
+  [[nodiscard]] callbacks take_done();
   [[nodiscard]] callbacks try_to_answer();
-  [[nodiscard]] bool is_idle_with(sums& mine) const;
+  [[nodiscard]] bool is_passive() const;
+  [[nodiscard]] bool is_passive_with(sums& mine) const;
   // Takes this node's place in the tree of those who are in the wave; false: it has none.
   bool find_place();
 
@@ -63,7 +78,7 @@ class quiescence {
   work_counts& counts_;
 
   mutable std::mutex mutex_;
-  std::uint32_t wave_ = 0;
+  wave_head wave_;
   std::atomic<bool> pending_{false};  // a wave waits for this node's answer
   // Who is in it, node 0 first; empty: all nodes of a job to which nobody comes.
   std::vector<node_id> in_wave_;
@@ -74,7 +89,7 @@ class quiescence {
   sums inherited_;
   sums previous_;
   bool have_previous_ = false;
-  callbacks done_;
+  callbacks when_idle_, when_still_;
 };
 
 }  // namespace strata::cluster

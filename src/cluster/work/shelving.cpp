@@ -108,7 +108,7 @@ bool shelving::offer(detail::worker& w, detail::task* t) {
   pack_token(bytes.data(), *t, mail_.self());
   detail::task* const call = type.accept != nullptr ? t : nullptr;
   // Its result can be here before we are back from offering it.
-  data_.goes_away(*t, mail_.self(), w);
+  data_.goes_away(*t, mail_.self(), w, calls_away::trip::as_token);
   // Before it can be taken. Partners: take_from(), take_back() and quiescence.
   counts_.sent.fetch_add(1, std::memory_order_seq_cst);
   const unsigned place = shelves_->offer(std::span(bytes).first(size), settings_.offered_max);

@@ -46,7 +46,7 @@ class split_phase final : public detail::remote_nodes {
   [[nodiscard]] bool prepare(detail::task& t, detail::worker& w);
   // A task has been packed and goes to another node. A token is gone afterwards; a call stays where
   // it is and is remembered until its result is here.
-  void goes_away(detail::task& t, node_id to, detail::worker& frames);
+  void goes_away(detail::task& t, node_id to, detail::worker& frames, calls_away::trip how);
   // A call that was said to go to this node itself, because nobody knew where: it is taken to `to`;
   // or nobody took it, and it is made here unless it has been lost meanwhile (false).
   void goes_on(detail::task& t, node_id to) { away_.goes_on(t, to); }

@@ -38,7 +38,7 @@ void split_phase::call(detail::worker& w, node_id node, detail::task& c,
   writer out;
   pack_token(out, c, mail_.self());
   // Before the result can be back.
-  goes_away(c, node, w);
+  goes_away(c, node, w, calls_away::trip::to_named);
   // If the node leaves meanwhile on_left() says so to c, and nobody else does.
   mail_.wait_for_room(node);
   try {
@@ -80,9 +80,10 @@ bool split_phase::prepare(detail::task& t, detail::worker& w) {
   }
 }
 
-void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames) {
+void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames,
+                            calls_away::trip how) {
   if (t.type->wire->accept == nullptr) return t.type->abandon(t, frames);
-  away_.goes(t, to);
+  away_.goes(t, to, how);
 }
 
 detail::task* split_phase::come_back(detail::worker& w, reader& in) {

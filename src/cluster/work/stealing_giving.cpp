@@ -100,7 +100,7 @@ void stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
   out.add(here_.load());
   for (detail::task* const t : tokens) {
     pack_token(out, *t, mail_.self());
-    data_.goes_away(*t, to, frames);
+    data_.goes_away(*t, to, frames, calls_away::trip::as_token);
     if (out.size() > answer_bytes_max && t != tokens.back()) {
       counts_.sent.fetch_add(1, std::memory_order_seq_cst);
       mail_.post(to, kind::tokens, out.bytes());
