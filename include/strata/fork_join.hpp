@@ -46,9 +46,12 @@ template <class G>
 consteval bool is_kept_by_value() {
   if constexpr (std::is_function_v<G>) {
     return false;
+  } else if constexpr (std::is_trivially_copyable_v<G> && std::is_copy_constructible_v<G> &&
+                       sizeof(G) <= 16) {
+    // Asked last: to answer, the compiler may have to compile the call of a constant one.
+    return std::is_invocable_v<const G&>;
   } else {
-    return std::is_trivially_copyable_v<G> && std::is_copy_constructible_v<G> &&
-           std::is_invocable_v<const G&> && sizeof(G) <= 16;
+    return false;
   }
 }
 template <class G>

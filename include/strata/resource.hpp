@@ -85,7 +85,7 @@ class held_object {
 template <class R>
 struct object_answer {
   bool exists = false;
-  R value{};
+  R value = R();
   // Of an object: for cereal (strata/serialize.hpp).
   template <class Archive>
   void serialize(Archive& a) {

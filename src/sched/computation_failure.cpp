@@ -12,6 +12,7 @@ void computation_failure::keep(std::exception_ptr error, bool others) noexcept {
 #endif
   error_ = std::move(error);
   told_ = false;
+  forget_when_told_ = false;
   if (others) settled_.store(0, std::memory_order_seq_cst);
   is_there.store(true, std::memory_order_seq_cst);
 }
@@ -29,7 +30,7 @@ void computation_failure::forget_if_told() noexcept {
 void computation_failure::settle(bool forget_it) {
   {
     const std::lock_guard lock(mutex_);
-    if (forget_it) {
+    if (forget_it && error_ != nullptr) {
       forget_when_told_ = true;
       forget_if_told();
     }
@@ -74,7 +75,7 @@ bool computation_failure::has_listeners() {
   return !listeners_.empty();
 }
 
-bool computation_failure::is_awaited() {
+bool computation_failure::is_awaited() const {
   if (!is_there.load(std::memory_order_seq_cst) || settled_.load(std::memory_order_seq_cst) == 0)
     return false;
   const std::lock_guard lock(mutex_);

@@ -19,12 +19,13 @@ class computation_failure {
   // Seq_cst: for those who look often, or before they begin something. Written with the lock.
   std::atomic<bool> is_there{false};
 
-  // Of several the first counts. Where other nodes may be at it, until settle(), tell(error) tells
-  // them before anybody settles it.
+  // Of several the first counts, until it is settled and only some here have yet to be told of it:
+  // then they hear of the next one, when that is settled. Where other nodes may be at it, until
+  // settle(), tell(error) tells them before anybody settles it.
   template <class Tell>
   void begin(std::exception_ptr error, bool others, const Tell& tell) noexcept {
     const std::lock_guard lock(mutex_);
-    if (error_) return;
+    if (error_ && !forget_when_told_) return;
     keep(std::move(error), others);
     if (others) tell(std::as_const(error_));
   }
@@ -45,7 +46,7 @@ class computation_failure {
   void remove(failure_listener& l);
   [[nodiscard]] bool has_listeners();
   // It is settled, and some listen.
-  [[nodiscard]] bool is_awaited();
+  [[nodiscard]] bool is_awaited() const;
   // Whoever listens hears of it on worker w, and listens no more.
   void tell(worker& w);
   // For people: a line for each of the first listeners.
@@ -71,7 +72,7 @@ class computation_failure {
   void report() const noexcept;
 
   // Every wait for a completion writes to it; `is_there`, which every worker reads, lies elsewhere.
-  alignas(64) std::mutex mutex_;
+  alignas(64) mutable std::mutex mutex_;
   std::exception_ptr error_;
   bool told_ = false;
   bool forget_when_told_ = false;

@@ -306,6 +306,9 @@ unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
     waiter* const next = waiter_queue::from(w->next, from);
     a.remove(*w);
     if (runtimes_given_up.load(std::memory_order_relaxed) != 0 && is_given_up(*w)) [[unlikely]] {
+      // As take_out_all_of() does, which does not find it any more. Nobody who waits at an address
+      // that is changed so has `forgotten`.
+      if (w->how->deadline_ns == parking::never) forget_wait(*w);
       w = next;
       continue;
     }

@@ -79,7 +79,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 // Another worker may fall asleep, and answer, before the task does that is about to wait. So it is
-// asked again then, when it answers again.
+// asked again then, when it answers again: it does so once a second (engine::print_report_once()).
 void ask_until_told(command& c, const std::string& said) {
   const std::string nothing = "no task waits for fibers";
   for (std::size_t in_vain = 0;; ++in_vain) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that end by a signal.
 #pragma once
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -14,13 +18,22 @@ inline bool says_killed_late(std::string_view err) {
          err.find(of_nodes) == err.rfind(of_nodes);
 }
 
-// What run() returns, among which `err`. A machine may stand still for as long as the launcher
-// waits: then nothing has been seen, and it runs again.
+// More wants to run than there are processors.
+inline bool machine_is_busy() {
+  double load = 0;
+  return ::getloadavg(&load, 1) == 1 && load > static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+// What run() returns, among which `err`. On a busy machine a node may have no processor for as long
+// as the launcher waits: then nothing has been seen, and it runs again.
 template <class Run>
 auto run_in_time(const Run& run) {
   constexpr int runs_max = 20;
   auto result = run();
-  for (int runs = 1; runs < runs_max && says_killed_late(result.err); ++runs) result = run();
+  for (int runs = 1; runs < runs_max && says_killed_late(result.err) && machine_is_busy(); ++runs) {
+    std::fprintf(stderr, "run again on a busy machine: %s", result.err.c_str());
+    result = run();
+  }
   return result;
 }
 

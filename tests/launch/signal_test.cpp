@@ -75,7 +75,12 @@ bool kill_by(int second) {
   wait_for_both(c);
   const auto begin = std::chrono::steady_clock::now();
   c.signal(SIGINT);
-  EXPECT_TRUE(c.wait_for_output("S02\nS02\n"));
+  if (!c.wait_for_output("S02\nS02\n")) {  // killed before both could say so
+    EXPECT_EQ(c.wait(), 130);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2)) << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+    return false;
+  }
   // Two within 250 ms, by when the launcher has dealt with the first, are one.
   std::this_thread::sleep_for(std::chrono::seconds(1));
   c.signal(second);

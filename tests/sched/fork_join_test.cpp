@@ -170,6 +170,25 @@ TEST_F(fork_join, small_functions_need_no_copy) {
   });
 }
 
+// Whether it could be called as a constant is not asked: that does not compile.
+template <class F>
+struct called_either_way {
+  F function;
+  auto operator()() { return function(); }
+  auto operator()() const { return function(); }
+};
+
+TEST_F(fork_join, functions_that_are_kept_by_reference_are_called_as_they_are) {
+  rt.run([] {
+    called_either_way counts{[text = std::string("3"), n = 0]() mutable {
+      n += std::stoi(text);
+      return n;
+    }};
+    EXPECT_EQ(fork2join(counts, [] { return 4; }), std::pair(3, 4));
+    EXPECT_EQ(fork2join([] { return 4; }, counts), std::pair(4, 6));
+  });
+}
+
 TEST_F(fork_join, results_and_functions_may_have_an_address_operator_of_their_own) {
   STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
   struct odd {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "program_job.hpp"
@@ -161,6 +162,19 @@ TEST(simulated_values, lie_where_a_call_can_use_them) {
       EXPECT_TRUE(call<is_aligned_for_all>(on_node{1}, wide{3}, 'x', wide{4}));
   });
   p.run();
+}
+
+// T() is all that is asked of them, not T{}.
+TEST(value_room, is_for_all_that_can_be_made_by_default) {
+  struct name {
+    explicit name(int n = 7) : number(n) {}
+    int number;
+  };
+  struct order {
+    std::string text;
+    name who;
+  };
+  EXPECT_EQ(detail::value_room<order>().value.who.number, 7);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace strata::detail {
 // Room for a T: nothing is in it until its bytes are written there. An object begins as T().
 template <class T>
 struct value_room {
-  T value{};
+  T value = T();
 };
 template <class T>
 requires std::is_trivially_copyable_v<T>

@@ -112,9 +112,12 @@ class engine final : public mailer,
   }
   void ask_everybody() override { workers_.ask_everybody(); }
   void ask_everybody_soon() override { workers_.ask_everybody_soon(); }
-  [[nodiscard]] bool is_idle() const override { return workers_.is_idle(); }
+  // Not while a worker is about to tell who waits of a failure, and has yet to wake up for it.
+  [[nodiscard]] bool is_idle() const override {
+    return workers_.is_idle() && !workers_.failure.is_awaited();
+  }
   [[nodiscard]] bool is_still() const override {
-    return workers_.is_idle(detail::scheduler::waits::none);
+    return workers_.is_idle(detail::scheduler::waits::none) && !workers_.failure.is_awaited();
   }
   [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
   void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }

@@ -15,7 +15,7 @@ namespace {
 // The sender thread fetches no more than this for a receiver that does not come for it.
 constexpr std::size_t arrivals_bytes_max = std::size_t{4} << 20;
 // Nor more at once, while others wait for the lock: a peer may send as fast as this fetches.
-constexpr int rounds_max = 64;
+constexpr int fetch_rounds_max = 64;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ bool ucx_transport::state::is_full() const noexcept {
 }
 
 bool ucx_transport::state::fetch_for_receiver() {
-  for (int i = 0; i != rounds_max; ++i) {
+  for (int i = 0; i != fetch_rounds_max; ++i) {
     if (!is_busy() || is_full() || !w.progress()) return false;
   }
   return true;

@@ -169,6 +169,7 @@ void udp_transport::leave() {
     });
   };
   const std::int64_t begin_ns = os::now_ns();
+  unfinished_.store(false, std::memory_order_relaxed);  // nobody polls any more
   for (const auto& p : peers_.all()) {
     const std::lock_guard held(p->lock);
     pump(*p, begin_ns);  // what is collected

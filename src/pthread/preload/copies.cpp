@@ -27,6 +27,7 @@ using detail::uninterrupted;
 struct descriptor_copy::list {
   static constinit detail::spin_lock lock;
   static constinit std::array<descriptor_copy*, 1024> first;
+  static constinit unsigned named;
   // From before the fork until behind it: who holds the lock is not interrupted.
   alignas(uninterrupted) static thread_local constinit std::array<std::byte,
                                                                   sizeof(uninterrupted)> section;
@@ -60,6 +61,11 @@ struct descriptor_copy::list {
     lock.unlock();
     std::destroy_at(std::launder(reinterpret_cast<uninterrupted*>(section.data())));
   }
+  // Below `none`, so that it is nobody's descriptor.
+  static int next_name() noexcept {
+    constexpr unsigned names = 1U << 30;
+    return none - 1 - static_cast<int>(named++ % names);
+  }
   // In the child: the files are open no longer than in the parent. Of those who wait only one that
   // forks in a handler can be here, and it waits for the descriptor itself from now on.
   static void close_all() {
@@ -83,6 +89,7 @@ struct descriptor_copy::list {
 
 constinit detail::spin_lock descriptor_copy::list::lock;
 constinit std::array<descriptor_copy*, 1024> descriptor_copy::list::first{};
+constinit unsigned descriptor_copy::list::named = 0;
 alignas(uninterrupted) thread_local constinit std::array<
     std::byte, sizeof(uninterrupted)> descriptor_copy::list::section{};
 
@@ -104,7 +111,10 @@ descriptor_copy* descriptor_copy::first_of_same(int fd, descriptor_copy* like) n
     if (file_.number < 0) return one;
     const long differ = syscall(SYS_kcmp, here, here, KCMP_FILE, fd, one->number_);
     if (differ == 0) return one;
-    if (differ < 0) turns_by_ = one->turns_by_;
+    if (differ < 0) {
+      turns_by_ = one->turns_by_;
+      return nullptr;
+    }
   }
   return nullptr;
 }
@@ -126,9 +136,10 @@ descriptor_copy::descriptor_copy(int fd, use how) noexcept : file_(file_behind(f
     descriptor_copy* const one = file_.how == use::alone ? nullptr : first_of_same(fd, like);
     if (one != nullptr) {
       join(*one);
-    } else if ((number_ = os::copy_out_of_the_way(fd)) >= 0) {
-      if (turns_by_ < 0) turns_by_ = number_;
-      list::put(*this, like);
+    } else {
+      if (turns_by_ == none) turns_by_ = list::next_name();
+      number_ = os::copy_out_of_the_way(fd);
+      if (number_ >= 0) list::put(*this, like);
     }
   }
   detail::set_errno_here(error);

@@ -2,9 +2,9 @@
 // A call that waits in the kernel holds on to its file, whoever closes the descriptor meanwhile and
 // whatever gets its number next. Here a copy of the descriptor does so: it goes with the wait, and
 // neither a forked child nor a program that is started has it. Its number is a high one, see
-// os/own_numbers.hpp. Those who take turns at a file have one copy together, so its number is that
-// file's and no other's for as long as one of them is there. Where the kernel does not tell whether
-// two descriptors with one number are the same file, each has a copy, and they take turns as if.
+// os/own_numbers.hpp. Those who take turns at a file have one copy together. Where the kernel
+// does not tell whether two descriptors with one number are the same file, each has a copy, and
+// they take turns as if.
 #pragma once
 #include <sys/types.h>
 
@@ -32,7 +32,10 @@ class descriptor_copy {
 
   [[nodiscard]] bool is_there() const noexcept { return number_ >= 0; }
   [[nodiscard]] int number() const noexcept { return number_; }
-  // What those who take turns at the file know it by, if it has no name but a number.
+  // What those who take turns at the file know it by, if it has no name of its own: no descriptor's
+  // number, which may be another file's while some of them are still there. `none` where they take
+  // no turns.
+  static constexpr int none = -1;
   [[nodiscard]] int number_for_turns() const noexcept { return turns_by_; }
 
   // Whether fd is one of these copies.
@@ -57,7 +60,7 @@ class descriptor_copy {
 
   file file_;
   int number_ = -1;
-  int turns_by_ = -1;
+  int turns_by_ = none;
   // Of the list, if it is the first of those who have the number together.
   descriptor_copy* next_ = nullptr;
   descriptor_copy** before_ = nullptr;

@@ -78,7 +78,8 @@ class descriptor_wait {
  private:
   void hold() noexcept;
   [[nodiscard]] int number_for_turns() const noexcept {
-    return copy_ && copy_->is_there() ? copy_->number_for_turns() : what_.fd;
+    const int shared = copy_ ? copy_->number_for_turns() : descriptor_copy::none;
+    return shared != descriptor_copy::none ? shared : what_.fd;
   }
   [[nodiscard]] bool has_many_ends() const noexcept;
   void begin();

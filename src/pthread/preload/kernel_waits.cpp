@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 
+#include "os/clock.hpp"
 #include "pthread/preload/elsewhere.hpp"
 #include "pthread/wait.hpp"
 
@@ -106,8 +107,18 @@ int change_semaphores_within(int id, sembuf* changes, size_t count, const timesp
   });
   const int now = semop(id, at_once.data(), count);
   if (!would_wait(now, EAGAIN)) return now;
-  return elsewhere([&] { return semtimedop(id, changes, count, timeout); }, ended_by::handlers,
-                   false);
+  // It may be made again, and then for what is left of the time.
+  const bool has_end = timeout != nullptr && timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 &&
+                       timeout->tv_nsec < 1'000'000'000;
+  const timespec at = has_end ? detail::posix::from_now(*timeout) : timespec{};
+  const std::int64_t end_ns = detail::posix::deadline{CLOCK_MONOTONIC, &at}.to_ns();
+  const auto call = [&] {
+    if (!has_end) return semtimedop(id, changes, count, timeout);
+    const std::int64_t left_ns = std::max<std::int64_t>(end_ns - os::now_ns(), 0);
+    const timespec left{left_ns / 1'000'000'000, left_ns % 1'000'000'000};
+    return semtimedop(id, changes, count, &left);
+  };
+  return elsewhere(call, ended_by::handlers, false);
 }
 
 int send_to_queue(int id, const void* message, size_t bytes, int flags) {
