@@ -180,10 +180,11 @@ struct called_either_way {
 
 TEST_F(fork_join, functions_that_are_kept_by_reference_are_called_as_they_are) {
   rt.run([] {
-    called_either_way counts{[text = std::string("3"), n = 0]() mutable {
+    auto count = [text = std::string("3"), n = 0]() mutable {
       n += std::stoi(text);
       return n;
-    }};
+    };
+    called_either_way<decltype(count)> counts{count};
     EXPECT_EQ(fork2join(counts, [] { return 4; }), std::pair(3, 4));
     EXPECT_EQ(fork2join([] { return 4; }, counts), std::pair(4, 6));
   });
