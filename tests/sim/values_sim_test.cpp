@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "../common/slow_builds.hpp"
 #include "program_job.hpp"
 #include "strata/directory.hpp"
 #include "strata/fiber.hpp"
@@ -142,7 +143,8 @@ static_assert(sizeof(large) > detail::travelling_bytes_max);
 TEST(simulated_values, travel_without_a_default_constructor) {
   expect_to_travel(point(1, 2), point(3, 4));
   expect_to_travel(unchanging(3), unchanging(4));
-  expect_to_travel(large(5), large(6));
+  // Each of a function's values has room of its own there: together they are larger than a stack.
+  if (!address_sanitizer) expect_to_travel(large(5), large(6));
 }
 
 // A type that is found in memory where it says.
