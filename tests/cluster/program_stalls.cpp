@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "sched/scheduler.hpp"
 #include "strata/call.hpp"
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
@@ -101,8 +102,11 @@ void stop_0_while_1_is_deaf(runtime& rt) {
 void stall(runtime& rt) {
   rt.run([] {
     completion never(3);
-    std::puts("waits");
-    std::fflush(stdout);
+    thread([] {
+      while (!detail::this_worker().owner->somebody_waits()) this_thread::yield();
+      std::puts("waits");
+      std::fflush(stdout);
+    }).detach();
     never.wait();
   });
 }

@@ -2,11 +2,8 @@
 // Who waits for what, on every node: asked for by a signal, or because nothing moves.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <string>
-#include <thread>
 
 #include "../common/slow_builds.hpp"
 #include "command.hpp"
@@ -72,29 +69,10 @@ TEST_P(lone_stalls, are_told_without_one) {
   expect_report(c);
 }
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t n = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
-}
-
-// Another worker may fall asleep, and answer, before the task does that is about to wait. So it is
-// asked again then, when it answers again: it does so once a second (engine::print_report_once()).
-void ask_until_told(command& c, const std::string& said) {
-  const std::string nothing = "no task waits for fibers";
-  for (std::size_t in_vain = 0;; ++in_vain) {
-    c.signal(SIGQUIT);
-    ASSERT_TRUE(c.wait_until_error_output([&](const std::string& err) {
-      return contains(err, said) || count(err, nothing) > in_vain;
-    })) << c.err();
-    if (contains(c.err(), said)) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  }
-}
-
 void expect_report_on_signal(command& c) {
   ASSERT_TRUE(c.wait_for_output("waits"));
-  ask_until_told(c, "a task waits for a completion that awaits 3 signals");
+  c.signal(SIGQUIT);
+  ASSERT_TRUE(c.wait_for_error_output("a task waits for a completion that awaits 3 signals"));
   EXPECT_FALSE(contains(c.err(), "nothing moves")) << c.err();
   c.signal(SIGTERM);
   EXPECT_EQ(c.wait(), 128 + SIGTERM) << c.err();

@@ -166,11 +166,7 @@ bool command::wait_for_output(const std::string& text) {
 }
 
 bool command::wait_for_error_output(const std::string& text) {
-  return wait_until_error_output([&](const std::string& err) { return contains(err, text); });
-}
-
-bool command::wait_until_error_output(const std::function<bool(const std::string&)>& is_so) {
-  while (!is_so(err_)) {
+  while (!contains(err_, text)) {
     if (err_fd_ < 0 || !read_some()) return false;
   }
   return true;

@@ -3,7 +3,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,8 +30,6 @@ class command {
   // Reads until standard output holds `text`; false when it ends first.
   bool wait_for_output(const std::string& text);
   bool wait_for_error_output(const std::string& text);
-  // The same, until what it holds is as it should be.
-  bool wait_until_error_output(const std::function<bool(const std::string&)>& is_so);
   // Standard output is not read from now on, until wait(): a reader that stands still.
   void leave_output() { output_left_ = true; }
   void signal(int number) const;

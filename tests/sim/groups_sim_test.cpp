@@ -3,7 +3,6 @@
 // when a member leaves or a node is lost nobody waits for it.
 #include <algorithm>
 #include <array>
-#include <cereal/types/vector.hpp>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "program_job.hpp"
 #include "strata/group.hpp"
 #include "strata/serialize.hpp"
+#include "unreadable_on.hpp"
 
 namespace strata::test {
 namespace {
@@ -370,21 +370,6 @@ void sum_up(const std::vector<node_id_t>& nodes) {
       },
       static_cast<unsigned>(nodes.size()));
 }
-
-// Of which there is none on one node.
-struct unreadable_on {
-  node_id_t node = 0;
-  std::vector<char> more{};  // makes bytes of it
-  template <class Archive>
-  void save(Archive& a) const {
-    a(node, more);
-  }
-  template <class Archive>
-  void load(Archive& a) {
-    a(node, more);
-    if (strata::node_id() == node) throw std::range_error("an argument that nobody reads here");
-  }
-};
 
 TEST(simulated_groups, begin_nowhere_if_one_node_cannot_read_their_arguments) {
   for (const std::uint64_t seed : seeds()) {

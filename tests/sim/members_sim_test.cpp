@@ -30,6 +30,11 @@ struct sum_of_fibs : threaded {
   fiber<&sum_of_fibs::done> DONE{this, 1};
 };
 
+void expect_no_losses(sim::job& job) {
+  for (net::node_id n = 0; n < job.size(); ++n)
+    EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;
+}
+
 // A job whose nodes come and go at random, until all its computations have ended.
 class coming_and_going {
  public:
@@ -186,8 +191,7 @@ TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_oth
   });
   EXPECT_TRUE(world.run([&] { return left && world.now_ns() > 40'000'000; }, 100'000'000));
   EXPECT_TRUE(waited);
-  for (net::node_id n = 0; n < job.size(); ++n)
-    EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;
+  expect_no_losses(job);
 }
 
 // Node 0 counts it first, and from then on its beats.
@@ -204,8 +208,7 @@ TEST(simulated_members, who_comes_beats_while_one_takes_long_to_know_it) {
   job.come([&](net::node_id) { came = true; });
   EXPECT_TRUE(world.run([&] { return came && world.now_ns() > 5 * lost_after_ns; }, 100'000'000));
   EXPECT_TRUE(waited);
-  for (net::node_id n = 0; n < job.size(); ++n)
-    EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;
+  expect_no_losses(job);
 }
 
 // Those who have heard its last word beat for it no more, while another takes long to hear it.
@@ -222,8 +225,7 @@ TEST(simulated_members, who_waits_for_the_last_to_let_it_go_takes_nobody_for_los
   job.leave(1, [&] { left = true; });
   EXPECT_TRUE(world.run([&] { return left; }, 100'000'000));
   EXPECT_TRUE(waited);
-  for (net::node_id n = 0; n < job.size(); ++n)
-    EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;
+  expect_no_losses(job);
 }
 
 struct waiting_call {

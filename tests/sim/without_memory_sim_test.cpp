@@ -3,7 +3,6 @@
 // waits for it for ever.
 #include <algorithm>
 #include <array>
-#include <cereal/types/string.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,6 +23,7 @@
 #include "strata/group.hpp"
 #include "strata/message.hpp"
 #include "strata/serialize.hpp"
+#include "unreadable_on.hpp"
 
 namespace strata::test {
 namespace {
@@ -340,21 +340,6 @@ void add_up(const std::vector<node_id_t>& nodes) {
     EXPECT_EQ(all.members()[all.rank()], this_thread::endpoint().id());
   });
 }
-
-// Of which there is none on one node.
-struct unreadable_on {
-  node_id_t node = 0;
-  std::string more{};  // makes bytes of it
-  template <class Archive>
-  void save(Archive& a) const {
-    a(node, more);
-  }
-  template <class Archive>
-  void load(Archive& a) {
-    a(node, more);
-    if (strata::node_id() == node) throw std::range_error("an argument that nobody reads here");
-  }
-};
 
 // Before it is there, and when it has been told of all others.
 TEST(simulated_without_memory, members_of_a_job_that_have_none_keep_nobody_waiting) {

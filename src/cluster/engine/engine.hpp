@@ -112,12 +112,11 @@ class engine final : public mailer,
   }
   void ask_everybody() override { workers_.ask_everybody(); }
   void ask_everybody_soon() override { workers_.ask_everybody_soon(); }
-  // Not while a worker is about to tell who waits of a failure, and has yet to wake up for it.
   [[nodiscard]] bool is_idle() const override {
-    return workers_.is_idle() && !workers_.failure.is_awaited();
+    return has_nothing_to_do(detail::scheduler::waits::in_calls_too);
   }
   [[nodiscard]] bool is_still() const override {
-    return workers_.is_idle(detail::scheduler::waits::none) && !workers_.failure.is_awaited();
+    return has_nothing_to_do(detail::scheduler::waits::none);
   }
   [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
   void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }
@@ -229,6 +228,10 @@ class engine final : public mailer,
   void on_not_met(node_id n, std::uint16_t network) override { networks_->on_not_met(n, network); }
 
  private:
+  // A worker may have yet to wake up to tell who waits of a failure.
+  [[nodiscard]] bool has_nothing_to_do(detail::scheduler::waits counted) const {
+    return workers_.is_idle(counted) && !workers_.failure.is_awaited();
+  }
   // The constructor's steps (beginning.cpp), in this order.
   [[nodiscard]] connections open_connections();
   void order_others();

@@ -33,8 +33,7 @@ class descriptor_copy {
   [[nodiscard]] bool is_there() const noexcept { return number_ >= 0; }
   [[nodiscard]] int number() const noexcept { return number_; }
   // What those who take turns at the file know it by, if it has no name of its own: no descriptor's
-  // number, which may be another file's while some of them are still there. `none` where they take
-  // no turns.
+  // number, which may be another file's while some of them are still there. `none`: of_ours.
   static constexpr int none = -1;
   [[nodiscard]] int number_for_turns() const noexcept { return turns_by_; }
 

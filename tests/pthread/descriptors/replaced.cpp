@@ -138,10 +138,16 @@ void replaced_counters_alike() {
     const int same = eventfd(0, EFD_SEMAPHORE);
     std::thread third([&] { SAME(read_from(same), 1); });
     std::thread fourth([&] { SAME(read_from(same), 1); });
-    for (int i = 0; i < 2; ++i) {
-      let_others_wait();
-      add_to(same, 1);
-    }
+    let_others_wait();
+    add_to(same, 1);
+    let_others_wait();
+    // Not behind the one that still waits there, whatever numbers have become free.
+    const int another = eventfd(0, EFD_SEMAPHORE);
+    std::thread fifth([&] { SAME(read_from(another), 1); });
+    let_others_wait();
+    add_to(another, 1);
+    fifth.join();
+    add_to(same, 1);
     third.join();
     fourth.join();
   };
