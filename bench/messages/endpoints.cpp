@@ -2,10 +2,10 @@
 // What messages between threads cost. Alone, both threads are in one process; under
 // `strata run -n 2 --workers 1` the other one is on node 1. The first argument says what:
 //   latency BYTES N [handed]  half a round trip, N times; handed: vectors change hands
-//   stream BYTES N [handed|made]
+//   stream BYTES N [handed|made|in-place]
 //                     one way, N messages, a window of 16 under way; bytes/s are BYTES / seconds.
 //                     handed: a vector is made for each and handed over, and received as one; made:
-//                     a vector is made for each, and copied
+//                     a vector is made for each, and copied; in-place: received where they arrive
 //   busy BYTES N US   as latency, while a thread on each node computes, and yields every US us
 //   beat N US         one way, a message every US us to a thread that waits; also the share of a
 //                     core that the receiving process used
@@ -24,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/runtime.hpp>
@@ -180,6 +181,15 @@ void take_in(endpoint_id from, std::size_t bytes, std::uint64_t n) {
   mine.send_value(from, done, 0);
 }
 
+void take_in_place(endpoint_id from, std::uint64_t n) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(from, hello, mine.id());
+  std::size_t bytes = 0;
+  const auto look = [&](const message_info& m, std::span<const std::byte>) { bytes += m.bytes; };
+  for (std::uint64_t i = 0; i < n; ++i) mine.receive_in_place(look, from, ball);
+  mine.send_value(from, done, static_cast<int>(bytes / n));
+}
+
 void take_in_handed(endpoint_id from, std::uint64_t n) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(from, hello, mine.id());
@@ -187,7 +197,8 @@ void take_in_handed(endpoint_id from, std::uint64_t n) {
   mine.send_value(from, done, 0);
 }
 
-double stream(std::size_t bytes, std::uint64_t n, bool handed, bool made) {
+double stream(std::size_t bytes, std::uint64_t n, std::string_view how) {
+  const bool handed = how == "handed", made = how == "made", in_place = how == "in-place";
   endpoint& mine = this_thread::endpoint();
   // One on each side, as in the programs of the others: as many as are under way would leave the
   // caches.
@@ -195,8 +206,9 @@ double stream(std::size_t bytes, std::uint64_t n, bool handed, bool made) {
   std::vector<double> times;
   for (int repetition = 0; repetition < 7; ++repetition) {
     const on_node there{static_cast<node_id_t>(num_nodes() - 1)};
-    remote_thread other = handed ? remote_thread(there, call<take_in_handed>(mine.id(), n))
-                                 : remote_thread(there, call<take_in>(mine.id(), bytes, n));
+    remote_thread other = handed     ? remote_thread(there, call<take_in_handed>(mine.id(), n))
+                          : in_place ? remote_thread(there, call<take_in_place>(mine.id(), n))
+                                     : remote_thread(there, call<take_in>(mine.id(), bytes, n));
     const auto to = mine.receive_value<endpoint_id>(any_endpoint, hello);
     std::array<transfer, window> sends;
     const double began = seconds_now();
@@ -360,14 +372,14 @@ int main(int argc, char** argv) {
       core = h.core;
       return h.delay;
     }
-    if (what == "stream") return stream(number(2), number(3), handed, how == "made");
+    if (what == "stream") return stream(number(2), number(3), how);
     if (what == "call") return calls(number(2), argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
     if (what == "crowd") return crowd(number(2), number(3));
     return -1.0;
   });
   if (seconds < 0) {
     std::fputs(
-        "usage: endpoints latency BYTES N [handed] | stream BYTES N [handed|made] "
+        "usage: endpoints latency BYTES N [handed] | stream BYTES N [handed|made|in-place] "
         "| busy BYTES N US | beat N US | call N [plain | BYTES [back]] | crowd M N\n",
         stderr);
     return 2;

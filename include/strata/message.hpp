@@ -41,6 +41,7 @@
 // names of endpoints in strata/endpoint_id.hpp.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -63,6 +64,14 @@ class awaited_bytes;
 class member;
 struct port;
 }  // namespace messages
+
+namespace detail {
+// What looks at a message where it is.
+struct message_look {
+  void* self;
+  void (*look)(void* self, const message_info& m, std::span<const std::byte> bytes);
+};
+}  // namespace detail
 
 /// Where messages arrive, on the node that makes it. Any thread of that node may send from it and
 /// receive from it; when several do, which of them gets a message is up to their patterns.
@@ -155,6 +164,35 @@ class endpoint {
   /// The same whatever its size; bytes that were handed over within a process are not copied.
   /// Throws std::bad_alloc where there is no memory for the message, which leaves it there.
   message receive_message(endpoint_id from = any_endpoint, message_tag tag = any_tag);
+  /// The same, and what has come is looked at where it is, not copied: f(const message_info&,
+  /// std::span<const std::byte>) is called once, with bytes that are valid until it returns, and
+  /// before this does. Bytes above the eager limit of their path, from another node, are fetched
+  /// into memory first. Rethrows what f throws; the message is received then as well.
+  ///
+  ///   double sum = 0;
+  ///   mine.receive_in_place([&](const auto& m, std::span<const std::byte> bytes) {
+  ///     sum += total_of(bytes.data(), m.count_of<float>());
+  ///   });
+  ///
+  /// f is called by whoever brings the message: the caller, its sender, a worker or a thread of the
+  /// runtime that receives for others. So f is short (others' messages wait for it), needs 16 KiB
+  /// of stack at most, has no thread's own things, and calls nothing of the runtime: where it would
+  /// wait on a worker, misuse_error is thrown there, as in per_worker::use(). The bytes begin at
+  /// any address: copy what is to be read as wider values where the processor wants them aligned.
+  template <class F>
+  requires std::is_invocable_v<F&, const message_info&, std::span<const std::byte>> message_info
+  receive_in_place(F&& f, endpoint_id from = any_endpoint, message_tag tag = any_tag) {
+    auto look = [&f](const message_info& m, std::span<const std::byte> bytes) {
+      std::invoke(f, m, bytes);
+    };
+    return receive_shown(
+        {.self = &look,
+         .look =
+             [](void* self, const message_info& m, std::span<const std::byte> bytes) {
+               (*static_cast<decltype(&look)>(self))(m, bytes);
+             }},
+        from, tag);
+  }
   /// As receive(), into elements such as send() takes: at most as many as `values` has, which does
   /// not grow. count_of<T>() of what is returned says how many came; the others stay as they are.
   /// Throws misuse_error, too, if the size is no multiple of an element's; the message is then
@@ -215,6 +253,7 @@ class endpoint {
  private:
   friend class messages::member;
   friend class messages::awaited_bytes;
+  message_info receive_shown(detail::message_look look, endpoint_id from, message_tag tag);
   /// The one message that comes here, from that node: a larger one throws endpoint_closed_error at
   /// its sender, too.
   transfer start_only_receive(std::span<std::byte> buffer, endpoint_id from);

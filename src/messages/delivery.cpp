@@ -41,7 +41,8 @@ namespace strata::messages {
   while ((e.matched = p.receives.take(from)) != nullptr) {
     request& r = *e.matched;
     r.at = request::place::nowhere;
-    if (r.what != action::probe && r.has_room_for(d.info->bytes, d.whole)) break;
+    if (r.what != action::probe && r.has_room_for(d.info->bytes, d.offer == nullptr, d.whole))
+      break;
     // Has ended, but not with the message.
     r.info = *d.info;
     const bool refused = r.refuses_larger;
@@ -143,17 +144,21 @@ bool messenger::send_to_waiting(endpoint_id source, endpoint_id target, message_
   if (p == nullptr) return false;
   p->lock.lock();
   request* const r = p->receives.only();
-  if (r == nullptr || p->id != target || !r->takes_copy_of({source, tag}, bytes.size())) {
+  if (r == nullptr || p->id != target || !r->takes({source, tag}, bytes.size())) {
     p->lock.unlock();
     return false;
   }
   p->receives.remove_only();
   r->at = request::place::nowhere;
   ++p->counted.from_here;
-  p->counted.bytes_copied += bytes.size();
+  if (r->looks == nullptr) {
+    p->counted.bytes_copied += bytes.size();
+  } else {
+    ++p->counted.handed_over;
+  }
   p->lock.unlock();
   r->info = {source, target, tag, bytes.size()};
-  if (!bytes.empty()) std::memcpy(r->into.data(), bytes.data(), bytes.size());
+  r->take(bytes);
   r->finish(outcome::done);
   return true;
 }

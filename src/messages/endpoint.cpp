@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints for the program (strata/message.hpp): what it may ask for, and who is asked.
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -201,6 +202,20 @@ message endpoint::receive_message(endpoint_id from, message_tag tag) {
   prepare_receive(r, action::receive, open_port(), id_, from, tag);
   r.whole = &m.content;
   static_cast<message_info&>(m) = receive_now(r);
+  return m;
+}
+
+message_info endpoint::receive_shown(detail::message_look look, endpoint_id from, message_tag tag) {
+  const detail::uninterrupted guard;
+  request r;
+  std::vector<std::byte> fetched;
+  messages::onlooker looks{.asked = look};
+  prepare_receive(r, action::receive, open_port(), id_, from, tag);
+  r.whole = &fetched;
+  r.looks = &looks;
+  const message_info m = receive_now(r);
+  if (!looks.has_looked) looks.look(m, fetched);
+  if (looks.thrown != nullptr) std::rethrow_exception(looks.thrown);
   return m;
 }
 

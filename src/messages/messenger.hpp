@@ -338,7 +338,7 @@ class messenger final : public cluster::visiting_protocol {
 
 // With the port's lock.
 inline void messenger::count(port& p, const delivery& d, const request& receive) noexcept {
-  const bool moves = d.whole != nullptr && receive.whole != nullptr;
+  const bool moves = receive.looks != nullptr || (d.whole != nullptr && receive.whole != nullptr);
   if (!moves) p.counted.bytes_copied += d.bytes.size();
   if (d.info->source.node() != self_) return;
   ++p.counted.from_here;
@@ -347,14 +347,11 @@ inline void messenger::count(port& p, const delivery& d, const request& receive)
 }
 
 inline void messenger::copy_into(request& receive, delivery& d) {
-  if (receive.whole != nullptr && d.whole != nullptr) {
+  if (receive.whole == nullptr || receive.looks != nullptr) return receive.take(d.bytes);
+  if (d.whole != nullptr) {
     *receive.whole = std::move(*d.whole);
-    return;
-  }
-  if (receive.whole != nullptr) {
+  } else {
     receive.whole->assign(d.bytes.begin(), d.bytes.end());
-  } else if (!d.bytes.empty()) {
-    std::memcpy(receive.into.data(), d.bytes.data(), d.bytes.size());
   }
 }
 

@@ -66,7 +66,8 @@ void messenger::receive_locked(request& r) {
       lock.unlock();
       return post_news(id, heard);
     }
-    if (r.what == action::probe || !r.has_room_for(a->info.bytes, a->whole())) {
+    if (r.what == action::probe ||
+        !r.has_room_for(a->info.bytes, a->offer() == nullptr, a->whole())) {
       r.info = a->info;
       lock.unlock();
       return r.finish_unseen(r.what == action::probe ? outcome::done : r.without_room());

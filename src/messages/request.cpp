@@ -14,6 +14,16 @@
 
 namespace strata::messages {
 
+void onlooker::look(const message_info& m, std::span<const std::byte> bytes) noexcept {
+  has_looked = true;
+  const detail::held_worker here;
+  try {
+    asked.look(asked.self, m, bytes);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+}
+
 void request::keep_loss() noexcept { loss_ = messenger->loss(); }
 
 void request::finish(outcome o) noexcept {
@@ -128,7 +138,9 @@ bool request::wait(std::int64_t deadline_ns) {
   return true;
 }
 
-bool request::has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept {
+bool request::has_room_for(std::size_t bytes, bool is_here,
+                           const std::vector<std::byte>* given) noexcept {
+  if (looks != nullptr && is_here) return true;
   if (whole == nullptr) return bytes <= into.size();
   if (given != nullptr && given->size() == bytes) return true;
   if (bytes <= whole->capacity()) return true;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <span>
@@ -45,6 +46,14 @@ enum class action : std::uint8_t {
   probe,  // a receive that leaves the message there
 };
 
+// Who is shown a message where it is, once: endpoint::receive_in_place().
+struct onlooker {
+  detail::message_look asked;
+  bool has_looked = false;
+  std::exception_ptr thrown{};  // by what looks
+  void look(const message_info& m, std::span<const std::byte> bytes) noexcept;
+};
+
 struct request {
   // ---- set before it begins ----
   action what = action::receive;
@@ -55,6 +64,9 @@ struct request {
   // Receive: takes a message of any size, instead of `into`. Send: is handed over, and `from` is
   // what it holds.
   std::vector<std::byte>* whole = nullptr;
+  // Receive: looks at what is on this node already, of any size, and nothing is copied; `whole` is
+  // for what has to be fetched.
+  onlooker* looks = nullptr;
   pattern wanted{};
   // Receive: whoever begins it suspends until its end, which saves announcing that afterwards.
   bool waits_at_once = false;
@@ -81,18 +93,25 @@ struct request {
   [[nodiscard]] endpoint_id other_end() const noexcept {
     return is_receive() ? wanted.source : info.target;
   }
-  // Whether a message of so many bytes can be received; `given`: the vector that holds it and may
-  // be taken, if any. Gets the memory for it, so that no match fails for want of it.
-  [[nodiscard]] bool has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept;
+  // Whether a message of so many bytes can be received; `is_here`: they are on this node; `given`:
+  // the vector that holds it and may be taken, if any. Gets the memory for it, so that no match
+  // fails for want of it.
+  [[nodiscard]] bool has_room_for(std::size_t bytes, bool is_here,
+                                  const std::vector<std::byte>* given) noexcept;
   // How it ends where it has none.
   [[nodiscard]] outcome without_room() const noexcept {
     return whole != nullptr ? outcome::no_memory : outcome::too_large;
   }
 
-  // Whether it is a receive that such a message ends by being copied.
-  [[nodiscard]] bool takes_copy_of(const pattern& message, std::size_t bytes) const noexcept {
-    return what == action::receive && whole == nullptr && bytes <= into.size() &&
-           wanted.fits(message);
+  // Whether it is a receive that take(), with such a message, ends.
+  [[nodiscard]] bool takes(const pattern& message, std::size_t bytes) const noexcept {
+    return what == action::receive &&
+           (looks != nullptr || (whole == nullptr && bytes <= into.size())) && wanted.fits(message);
+  }
+  // Copies them into its buffer, or looks at them. `info` is set.
+  void take(std::span<const std::byte> bytes) noexcept {
+    if (looks != nullptr) return looks->look(info, bytes);
+    if (!bytes.empty()) std::memcpy(into.data(), bytes.data(), bytes.size());
   }
 
   // ---- its end ----

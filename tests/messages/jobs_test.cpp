@@ -40,6 +40,7 @@ TEST_P(message_jobs, take_and_return_objects_in_calls) { run("object-calls"); }
 TEST_P(message_jobs, take_and_return_objects_in_forks) { run("object-forks"); }
 TEST_P(message_jobs, take_objects_in_tokens) { run("object-tokens"); }
 TEST_P(message_jobs, fail_with_tokens_that_cannot_be_read) { run("tokens-not-read"); }
+TEST_P(message_jobs, look_at_any_size_where_it_is) { run("in-place"); }
 TEST_P(message_jobs, echo_any_size) { run("echoes"); }
 TEST_P(message_jobs, tell_of_targets_that_have_ended) { run("ended-targets"); }
 TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }

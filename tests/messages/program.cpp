@@ -19,6 +19,7 @@
 #include "program_echoes.hpp"
 #include "program_groups.hpp"
 #include "program_huge.hpp"
+#include "program_in_place.hpp"
 #include "program_kept.hpp"
 #include "program_large.hpp"
 #include "program_losses.hpp"
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
       {"groups", group_operations},
       {"guests-come-and-go", guests_come_and_go},
       {"huge", huge},
+      {"in-place", in_place},
       {"kept-apart", kept_apart},
       {"kept-memory", kept_memory},
       {"killed-while-it-helps", killed_while_it_helps},
