@@ -241,6 +241,11 @@ int strata_execv(const char* path, char* const arguments[]);
 int strata_execve(const char* path, char* const arguments[], char* const environment[]);
 int strata_execvp(const char* file, char* const arguments[]);
 int strata_execvpe(const char* file, char* const arguments[], char* const environment[]);
+int strata_fexecve(int fd, char* const arguments[], char* const environment[]);
+/* The arguments end with a null pointer, which execle()'s environment follows. */
+int strata_execl(const char* path, const char* first, ...);
+int strata_execlp(const char* file, const char* first, ...);
+int strata_execle(const char* path, const char* first, ...);
 
 /* ---- errno ---- */
 /* Where it is now. The C library declares the function behind `errno` const, so compilers keep the

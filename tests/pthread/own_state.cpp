@@ -3,6 +3,7 @@
 // name and an affinity each, that of the programs that they start: run natively, and as it is under
 // `strata pthread`. Status 0 if all are right. It has no thread-local variables: its threads may go
 // on on other workers where no library has any either.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -241,6 +242,25 @@ int status_of(pid_t child) {
   _exit(2);
 }
 
+// The same program, by the functions that take its arguments one after the other, and by its file.
+[[noreturn]] void become_by(int way, const program& p, int file) {
+  const auto& all = p.arguments;
+  switch (way) {
+    case 0:
+      execl(me, all[0], all[1], all[2], nullptr);
+      break;
+    case 1:
+      execlp(me, all[0], all[1], all[2], nullptr);
+      break;
+    case 2:
+      execle(me, all[0], all[1], all[2], nullptr, environ);
+      break;
+    default:
+      fexecve(file, p.arguments.data(), environ);
+  }
+  _exit(2);
+}
+
 // A shell's /proc/self is the program that it starts.
 std::string path_of_me() {
   std::array<char, 4096> path{};
@@ -264,6 +284,13 @@ void* programs_have(void* cpus) {
   child = vfork();
   if (child == 0) become(p);
   same(status_of(child), 0, "vfork()'s program");
+  const int file = open(me, O_RDONLY | O_CLOEXEC);
+  for (int way = 0; way < 4; ++way) {
+    child = vfork();
+    if (child == 0) become_by(way, p, file);
+    same(status_of(child), 0, "the program of another function of vfork()'s child");
+  }
+  close(file);
   return nullptr;
 }
 
