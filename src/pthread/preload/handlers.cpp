@@ -34,7 +34,8 @@ constinit std::array<std::atomic<bool>, NSIG> interrupts_calls{};
 bool is_signal(int number) noexcept { return number > 0 && number < NSIG; }
 
 // Faults and what comes to the calling thread itself are handled where they happen, and a profiler
-// wants to see what runs.
+// wants to see what runs. (It sees the process's first OS thread alone: the others block it, for
+// whoever runs there may have it blocked.)
 bool is_left_alone(int number) noexcept {
   switch (number) {
     case SIGSEGV:
