@@ -225,7 +225,7 @@ void* sets_signal_stack(void* gives_it_up) {
   same(told.ss_sp == signal_stack.data() && told.ss_flags == 0, true, "its own signal stack");
   mine.ss_size = 1;
   mine.ss_flags = 0;
-  same(sigaltstack(&mine, &mine), -1, "sigaltstack() of one byte");
+  same(sigaltstack(&mine, nullptr), -1, "sigaltstack() of one byte");
   same(errno, ENOMEM, "its error");
   return nullptr;
 }
@@ -304,6 +304,12 @@ int status_of(pid_t child) {
   _exit(2);
 }
 
+pid_t child_by(int way, const program& p, int file) {
+  const pid_t child = vfork();
+  if (child == 0) become_by(way, p, file);
+  return child;
+}
+
 // A shell's /proc/self is the program that it starts.
 std::string path_of_me() {
   std::array<char, 4096> path{};
@@ -328,11 +334,9 @@ void* programs_have(void* cpus) {
   if (child == 0) become(p);
   same(status_of(child), 0, "vfork()'s program");
   const int file = open(me, O_RDONLY | O_CLOEXEC);
-  for (int way = 0; way < 4; ++way) {
-    child = vfork();
-    if (child == 0) become_by(way, p, file);
-    same(status_of(child), 0, "the program of another function of vfork()'s child");
-  }
+  for (int way = 0; way < 4; ++way)
+    same(status_of(child_by(way, p, file)), 0,
+         "the program of another function of vfork()'s child");
   close(file);
   return nullptr;
 }

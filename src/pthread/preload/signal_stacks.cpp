@@ -47,12 +47,11 @@ int set_signal_stack(const stack_t* stack, stack_t* before) {
       w.owner != nullptr && static_cast<const detail::place&>(w).current != nullptr;
   if (stack == nullptr || !is_ours || posix::is_in_child_of_vfork())
     return sigaltstack(stack, before);
-  const bool wants_none = (stack->ss_flags & SS_DISABLE) != 0;  // `before` may lie there, too
   stack_t told{};
   if (sigaltstack(stack, &told) != 0) return -1;
   const posix::kept_errno keep;
   note_own(told);
-  if (wants_none) {
+  if ((stack->ss_flags & SS_DISABLE) != 0) {
     put_back_own();
   } else {
     detail::place& here = detail::this_place();
