@@ -107,8 +107,8 @@ int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before);
 int strata_sigprocmask(int how, const sigset_t* set, sigset_t* before);
 /* What the calling thread has been sent and has blocked, and what waits for the process. */
 int strata_sigpending(sigset_t* set);
-/* Another thread runs the handler when it waits or comes back from a wait, at its next cancellation
- * point at the latest. */
+/* Another thread runs the handler when it waits, yields or comes back from a wait, at its next
+ * cancellation point at the latest. */
 int strata_pthread_kill(pthread_t thread, int number);
 #ifdef __USE_POSIX199309
 /* The value reaches a handler of the thread itself. */
@@ -241,6 +241,11 @@ int strata_execv(const char* path, char* const arguments[]);
 int strata_execve(const char* path, char* const arguments[], char* const environment[]);
 int strata_execvp(const char* file, char* const arguments[]);
 int strata_execvpe(const char* file, char* const arguments[], char* const environment[]);
+int strata_fexecve(int fd, char* const arguments[], char* const environment[]);
+/* The arguments end with a null pointer, which execle()'s environment follows. */
+int strata_execl(const char* path, const char* first, ...);
+int strata_execlp(const char* file, const char* first, ...);
+int strata_execle(const char* path, const char* first, ...);
 
 /* ---- errno ---- */
 /* Where it is now. The C library declares the function behind `errno` const, so compilers keep the

@@ -50,6 +50,7 @@ int send(pthread_t thread, int number, const sent_value& value) {
     if (handled && !own && r->body == r) {
       if (!add_pending(*r, info)) return EAGAIN;
       r->more.signalled.store(true, std::memory_order_relaxed);
+      any_was_sent.store(true, std::memory_order_relaxed);
       if (r->more.parked != nullptr) wake(*r->more.parked, unparked::signalled);
       return 0;
     }

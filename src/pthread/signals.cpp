@@ -10,6 +10,7 @@
 
 namespace strata::detail::posix {
 
+constinit std::atomic<bool> any_was_sent{false};
 constinit std::atomic<record*> main_record{nullptr};
 
 std::uint64_t blocked_by(int number, const struct sigaction& how) noexcept {

@@ -28,6 +28,10 @@ void inherit_signals(record& r, const record& parent);
 // It ends, and takes no more signals.
 void end_signals(record& r) noexcept;
 
+// A thread has been sent a signal for its handler by another one, at some time. Relaxed: asked
+// again and again, by those who would pay for looking whether it was they.
+extern constinit std::atomic<bool> any_was_sent;
+
 // The thread that runs main() under the command, where one does; null in all other programs.
 extern constinit std::atomic<record*> main_record;
 

@@ -8,6 +8,7 @@
 
 #include "os/clock.hpp"
 #include "pthread/record.hpp"
+#include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/worker.hpp"
@@ -86,6 +87,8 @@ int strata_sched_yield() {
   if (is_outside()) return sched_yield();
   const kept_errno keep;
   strata::detail::yield_stack();
+  // A loop around this may wait for a handler of the caller's.
+  if (any_was_sent.load(std::memory_order_relaxed)) act_on_signals();
   return 0;
 }
 

@@ -8,10 +8,12 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 
 #include "pthread/affinity.hpp"
+#include "pthread/argument_list.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
@@ -68,6 +70,17 @@ using namespace strata::detail;
 using namespace strata::detail::posix;
 
 extern "C" {
+
+#if defined(STRATA_CARRIES_PROGRAM_LOCALS)
+// What takes as many arguments as it is given cannot be forwarded to: under the command these have
+// the C library's names themselves.
+[[gnu::visibility("default")]] int strata_execl(const char* path, const char* first,
+                                                ...) __asm__("execl");
+[[gnu::visibility("default")]] int strata_execlp(const char* file, const char* first,
+                                                 ...) __asm__("execlp");
+[[gnu::visibility("default")]] int strata_execle(const char* path, const char* first,
+                                                 ...) __asm__("execle");
+#endif
 
 int strata_posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
                        const posix_spawnattr_t* attributes, char* const arguments[],
@@ -127,5 +140,38 @@ int strata_execvp(const char* file, char* const arguments[]) {
 
 int strata_execvpe(const char* file, char* const arguments[], char* const environment[]) {
   return with_own_state(&execvpe, file, arguments, environment);
+}
+
+int strata_fexecve(int fd, char* const arguments[], char* const environment[]) {
+  return with_own_state(&fexecve, fd, arguments, environment);
+}
+
+int strata_execl(const char* path, const char* first, ...) {
+  std::va_list more;
+  va_start(more, first);
+  const int error =
+      with_argument_list(first, more, [path](char* const* all) { return strata_execv(path, all); });
+  va_end(more);
+  return error;
+}
+
+int strata_execlp(const char* file, const char* first, ...) {
+  std::va_list more;
+  va_start(more, first);
+  const int error = with_argument_list(
+      first, more, [file](char* const* all) { return strata_execvp(file, all); });
+  va_end(more);
+  return error;
+}
+
+// The environment follows.
+int strata_execle(const char* path, const char* first, ...) {
+  std::va_list more;
+  va_start(more, first);
+  const int error = with_argument_list(first, more, [path, &more](char* const* all) {
+    return strata_execve(path, all, va_arg(more, char**));
+  });
+  va_end(more);
+  return error;
 }
 }

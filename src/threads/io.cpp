@@ -19,6 +19,7 @@
 #include "threads/errno_here.hpp"
 #include "threads/polling_backoff.hpp"
 #include "threads/reactor.hpp"
+#include "threads/terminals.hpp"
 #include "threads/turns.hpp"
 
 namespace strata::io {
@@ -158,6 +159,18 @@ ssize_t transfer(int fd, mode_t type, short events, std::int64_t deadline, const
   return when_ready(fd, events, deadline, call);
 }
 
+// Of a device, by a call that blocks.
+ssize_t read_device(int fd, void* to, std::size_t bytes, std::int64_t deadline) {
+  const auto call = [&] { return ::read(fd, to, bytes); };
+  const std::int64_t longest_ns = detail::longest_read_ns(fd);
+  if (longest_ns == 0) return call();
+  if (longest_ns == detail::parking::never) return when_ready(fd, POLLIN, deadline, call);
+  const std::int64_t end = detail::deadline_now() + longest_ns;
+  const ssize_t n = when_ready(fd, POLLIN, std::min(deadline, end), call);
+  // As the kernel has it: nothing has come in the terminal's own time.
+  return n < 0 && end < deadline && detail::errno_here() == ETIMEDOUT ? 0 : n;
+}
+
 // What waits for nothing: errors and urgent bytes are there or not. Most kinds of sockets answer at
 // once, and all with MSG_DONTWAIT.
 bool never_waits_to_receive(int flags) {
@@ -263,6 +276,7 @@ ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeo
   const std::int64_t deadline = detail::deadline_after(timeout);
   const mode_t type = type_of(fd);
   if (type == S_IFSOCK) return recv_until(fd, to, bytes, 0, deadline);
+  if (type == S_IFCHR) return read_device(fd, to, bytes, deadline);
   const iovec all{to, bytes};
   return transfer(
       fd, type, POLLIN, deadline, [&] { return ::preadv2(fd, &all, 1, -1, RWF_NOWAIT); },

@@ -273,6 +273,34 @@ TEST_P(io_on, one_of_many_who_read_gets_a_byte) {
   });
 }
 
+// poll() says nothing of where such a read ends.
+TEST_P(io_on, a_terminal_may_need_no_bytes) {
+  runtime rt(settings());
+  rt.run([] {
+    for (const int tenths_of_s : {0, 1}) {
+      const source s = terminal_source();
+      if (s.from < 0) continue;
+      termios settings{};
+      tcgetattr(s.from, &settings);
+      settings.c_cc[VMIN] = 0;
+      settings.c_cc[VTIME] = static_cast<cc_t>(tenths_of_s);
+      tcsetattr(s.from, TCSANOW, &settings);
+      char c = 0;
+      const auto before = std::chrono::steady_clock::now();
+      EXPECT_EQ(io::read(s.from, &c, 1), 0);
+      EXPECT_GE(std::chrono::steady_clock::now() - before, tenths_of_s * 100ms);
+      // The caller's time, where that is shorter.
+      EXPECT_EQ(io::read(s.from, &c, 1, 1ms), tenths_of_s == 0 ? 0 : -1);
+      EXPECT_EQ(io::write(s.to, "x", 1), 1);
+      ssize_t n = 0;
+      while ((n = io::read(s.from, &c, 1)) == 0) this_thread::yield();
+      EXPECT_EQ(n, 1);
+      EXPECT_EQ(c, 'x');
+      for (const int fd : {s.to, s.from}) close(fd);
+    }
+  });
+}
+
 // One that may wait for long has its turn; another gives up.
 TEST_P(io_on, deadlines_pass_behind_another) {
   runtime rt(settings());

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that knows nothing of strata, and whose threads have a floating-point environment, a
-// name and an affinity each, that of the programs that they start: run natively, and as it is under
-// `strata pthread`. Status 0 if all are right. It has no thread-local variables: its threads may go
-// on on other workers where no library has any either.
+// name, a signal stack and an affinity each, that of the programs that they start: run natively,
+// and as it is under `strata pthread`. Status 0 if all are right. It has no thread-local variables:
+// its threads may go on on other workers where no library has any either.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -203,6 +205,48 @@ std::string name_of_process() {
   return line.data();
 }
 
+void in_new_thread(void* (*what)(void*), void* argument) {
+  pthread_t t{};
+  pthread_create(&t, nullptr, what, argument);
+  pthread_join(t, nullptr);
+}
+
+// Handlers of others must not run on what a thread has given for its own, once that has ended.
+std::array<char, 65536> signal_stack;
+
+void* sets_signal_stack(void* gives_it_up) {
+  stack_t mine{};
+  stack_t told{};
+  mine.ss_sp = signal_stack.data();
+  mine.ss_size = signal_stack.size();
+  same(sigaltstack(&mine, nullptr), 0, "sigaltstack()");
+  if (gives_it_up != nullptr) mine.ss_flags = SS_DISABLE;
+  same(sigaltstack(&mine, &told), 0, "sigaltstack() once more");
+  same(told.ss_sp == signal_stack.data() && told.ss_flags == 0, true, "its own signal stack");
+  mine.ss_size = 1;
+  mine.ss_flags = 0;
+  same(sigaltstack(&mine, nullptr), -1, "sigaltstack() of one byte");
+  same(errno, ENOMEM, "its error");
+  return nullptr;
+}
+
+void* tells_signal_stack(void* told) {
+  same(sigaltstack(nullptr, static_cast<stack_t*>(told)), 0, "sigaltstack(nullptr)");
+  return nullptr;
+}
+
+void signal_stacks() {
+  stack_t first{};
+  in_new_thread(&tells_signal_stack, &first);
+  for (void* const gives_it_up : {static_cast<void*>(nullptr), static_cast<void*>(&first)}) {
+    stack_t now{};
+    in_new_thread(&sets_signal_stack, gives_it_up);
+    in_new_thread(&tells_signal_stack, &now);
+    same(now.ss_flags, first.ss_flags, "a later thread's signal stack is as an earlier one's");
+    same(now.ss_sp == signal_stack.data(), false, "a later thread has the signal stack of another");
+  }
+}
+
 // ---- and what programs have that a thread starts ----
 
 constexpr const char* me = "/proc/self/exe";
@@ -241,6 +285,31 @@ int status_of(pid_t child) {
   _exit(2);
 }
 
+// The same program, by the functions that take its arguments one after the other, and by its file.
+[[noreturn]] void become_by(int way, const program& p, int file) {
+  const auto& all = p.arguments;
+  switch (way) {
+    case 0:
+      execl(me, all[0], all[1], all[2], nullptr);
+      break;
+    case 1:
+      execlp(me, all[0], all[1], all[2], nullptr);
+      break;
+    case 2:
+      execle(me, all[0], all[1], all[2], nullptr, environ);
+      break;
+    default:
+      fexecve(file, p.arguments.data(), environ);
+  }
+  _exit(2);
+}
+
+pid_t child_by(int way, const program& p, int file) {
+  const pid_t child = vfork();
+  if (child == 0) become_by(way, p, file);
+  return child;
+}
+
 // A shell's /proc/self is the program that it starts.
 std::string path_of_me() {
   std::array<char, 4096> path{};
@@ -264,13 +333,12 @@ void* programs_have(void* cpus) {
   child = vfork();
   if (child == 0) become(p);
   same(status_of(child), 0, "vfork()'s program");
+  const int file = open(me, O_RDONLY | O_CLOEXEC);
+  for (int way = 0; way < 4; ++way)
+    same(status_of(child_by(way, p, file)), 0,
+         "the program of another function of vfork()'s child");
+  close(file);
   return nullptr;
-}
-
-void in_new_thread(void* (*what)(void*), void* argument) {
-  pthread_t t{};
-  pthread_create(&t, nullptr, what, argument);
-  pthread_join(t, nullptr);
 }
 
 // Where threads run on several kernel threads each may be bound to a processor, which is not what
@@ -358,6 +426,7 @@ int main(int count, char** arguments) {
   if (count == 3) return look_at_processors(arguments);
   floating_point();
   kernel_thread();
+  signal_stacks();
   programs();
   std::printf("%d wrong\n", wrong.load());
   return wrong == 0 ? 0 : 1;

@@ -414,6 +414,16 @@ CASE(kill_does_not_end_waits_for_locks) {
   end(t);
   SAME(outcome, 0);
 }
+static void* yield_until_handled(void* a) {
+  atomic_store(&waits, 1);
+  while (atomic_load(&times_handled) == 0) sched_yield();
+  CHECK(pthread_equal(handled_by, pthread_self()));
+  return a;
+}
+CASE(kill_reaches_a_thread_that_yields) {
+  handle(SIGUSR1, 0);
+  end(begin_and_kill(yield_until_handled));
+}
 static void* block_and_raise(void* a) {
   sigset_t set, before, pending;
   sigemptyset(&set);

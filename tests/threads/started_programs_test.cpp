@@ -2,6 +2,7 @@
 // What threads have blocked of signals, and so what programs have that they start: what the process
 // had when the first thread was made. In a program of its own: its process has SIGUSR2 blocked, and
 // one worker, before there is any thread.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -254,6 +255,22 @@ TEST(started_programs, by_pthreads_of_a_plain_main) {
               mask_of_process());
     EXPECT_EQ(by_vfork([](char* const words[]) { strata_execve(grep.c_str(), words, environ); }),
               mask_of_process());
+    const int file = open(grep.c_str(), O_RDONLY);
+    EXPECT_EQ(by_vfork([&](char* const words[]) { strata_fexecve(file, words, environ); }),
+              mask_of_process());
+    close(file);
+    EXPECT_EQ(by_vfork([](char* const words[]) {
+                strata_execl(grep.c_str(), words[0], words[1], words[2], nullptr);
+              }),
+              mask_of_process());
+    EXPECT_EQ(by_vfork([](char* const words[]) {
+                strata_execlp("grep", words[0], words[1], words[2], nullptr);
+              }),
+              mask_of_process());
+    EXPECT_EQ(by_vfork([](char* const words[]) {
+                strata_execle(grep.c_str(), words[0], words[1], words[2], nullptr, environ);
+              }),
+              mask_of_process());
     return nullptr;
   };
   detail::scheduler* home = nullptr;
@@ -276,11 +293,12 @@ TEST(started_programs, by_pthreads_have_the_environment_that_they_are_given) {
                 given[] = "GIVEN=7";
     static char* const words[] = {name, flag, script, nullptr};
     static char* const environment[] = {given, nullptr};
-    for (const bool by_path : {false, true}) {
+    for (const int way : {0, 1, 2}) {
       const pid_t child = fork();
       if (child == 0) {
-        if (by_path) strata_execvpe(name, words, environment);
-        strata_execve(shell.c_str(), words, environment);
+        if (way == 0) strata_execve(shell.c_str(), words, environment);
+        if (way == 1) strata_execvpe(name, words, environment);
+        strata_execle(shell.c_str(), name, flag, script, nullptr, environment);
         _exit(1);
       }
       wait_for(child);

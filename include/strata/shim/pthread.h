@@ -225,6 +225,10 @@
 #define execve strata_execve
 #define execvp strata_execvp
 #define execvpe strata_execvpe
+#define fexecve strata_fexecve
+#define execl strata_execl
+#define execlp strata_execlp
+#define execle strata_execle
 /* These two call pthread_setcanceltype() in a class of the C library's header. */
 #undef pthread_cleanup_push_defer_np
 #undef pthread_cleanup_pop_restore_np

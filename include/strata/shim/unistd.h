@@ -12,6 +12,12 @@
 #pragma redefine_extname execv strata_execv
 #pragma redefine_extname execve strata_execve
 #pragma redefine_extname execvp strata_execvp
+#pragma redefine_extname execl strata_execl
+#pragma redefine_extname execlp strata_execlp
+#pragma redefine_extname execle strata_execle
+#ifdef __USE_XOPEN2K8
+#pragma redefine_extname fexecve strata_fexecve
+#endif
 #ifdef __USE_GNU
 #pragma redefine_extname execvpe strata_execvpe
 #endif

@@ -27,6 +27,7 @@
 #include <exception>
 
 #include "os/clock.hpp"
+#include "pthread/preload/handlers.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/shared_memory.hpp"
 #include "pthread/record.hpp"
@@ -232,6 +233,32 @@ long wake_with_operation(const futex_call& call) {
   }
 }
 
+// The signals of such a call come while it is in this library, where no handler interrupts main().
+bool concerns_signals(long number) noexcept {
+  switch (number) {
+    case SYS_kill:
+    case SYS_pidfd_send_signal:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_setitimer:
+    case SYS_timer_settime:
+    case SYS_timer_delete:
+#if defined(SYS_alarm)
+    case SYS_alarm:
+#endif
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Apart: as above.
+[[gnu::noinline]] long pass_on(long number, const call_arguments& given) {
+  const long answer = call_kernel(number, given);
+  if (concerns_signals(number)) settle();
+  return answer;
+}
+
 }  // namespace
 }  // namespace strata::preload
 
@@ -250,6 +277,6 @@ long forward_syscall(long number, ...) {
     case SYS_shmat:
       return strata::preload::call_mapping(number, given);
     default:
-      return strata::preload::call_kernel(number, given);
+      return strata::preload::pass_on(number, given);
   }
 }

@@ -11,6 +11,7 @@
 
 #include "os/no_signals.hpp"
 #include "pthread/bell.hpp"
+#include "pthread/fork.hpp"
 #include "pthread/preload/asked_handlers.hpp"
 #include "pthread/reminders.hpp"
 #include "pthread/signal_taker.hpp"
@@ -33,7 +34,8 @@ constinit std::array<std::atomic<bool>, NSIG> interrupts_calls{};
 bool is_signal(int number) noexcept { return number > 0 && number < NSIG; }
 
 // Faults and what comes to the calling thread itself are handled where they happen, and a profiler
-// wants to see what runs.
+// wants to see what runs. (It sees the process's first OS thread alone: the others block it, for
+// whoever runs there may have it blocked.)
 bool is_left_alone(int number) noexcept {
   switch (number) {
     case SIGSEGV:
@@ -55,16 +57,6 @@ bool is_left_alone(int number) noexcept {
 
 bool is_function(const struct sigaction& a) noexcept {
   return a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN;
-}
-
-// Of the process's signals what has come by now is handled, as natively when a system call of
-// main() returns.
-void settle() {
-  if (detail::this_worker().owner == nullptr) return;
-  posix::record* const r = posix::self_if_any();
-  if (r == nullptr || !r->is_main) return;
-  const posix::kept_errno keep;
-  posix::settle_signals(*r);
 }
 
 template <class Answer>
@@ -135,6 +127,15 @@ sighandler_t set_simple(int number, const struct sigaction& a) {
 }
 
 }  // namespace
+
+void settle() {
+  if (detail::this_worker().owner == nullptr) return;
+  posix::record* const r = posix::self_if_any();
+  if (r == nullptr || !r->is_main) return;
+  const posix::kept_errno keep;
+  // A child of main() has its memory, and none of its signals.
+  if (!posix::is_in_child_of_vfork()) posix::settle_signals(*r);
+}
 
 int set_action(int number, const struct sigaction* action, struct sigaction* before) {
   if (is_left_alone(number)) return set_left_alone(number, action, before);

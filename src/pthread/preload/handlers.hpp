@@ -31,6 +31,10 @@ int set_interval_timer(__itimer_which_t which, const itimerval* time, itimerval*
 int set_timer(timer_t timer, int flags, const itimerspec* time, itimerspec* before);
 int delete_timer(timer_t timer);
 
+// By main(), at the end of a call that may have sent it a signal, or kept one from coming: of the
+// process's signals what has come by now is handled, as natively when a system call returns.
+void settle();
+
 // The runtime has begun: handlers that the program's constructors have set are heeded from now on.
 void heed_handlers_set_before();
 // Where main() runs, in no section of the runtime: handlers that there are may interrupt it there.

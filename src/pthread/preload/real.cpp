@@ -18,6 +18,7 @@
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"
+#include "pthread/preload/signal_stacks.hpp"
 #include "pthread/preload/sockets.hpp"
 #include "pthread/preload/ticks.hpp"
 #include "pthread/preload/transfers.hpp"

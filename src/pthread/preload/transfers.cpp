@@ -12,9 +12,12 @@
 #include "pthread/preload/broken_pipes.hpp"
 #include "pthread/preload/buffers.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
+#include "pthread/preload/elsewhere.hpp"
 #include "pthread/preload/kinds.hpp"
 #include "pthread/preload/sockets.hpp"
 #include "pthread/signals.hpp"
+#include "strata/detail/parking.hpp"
+#include "threads/terminals.hpp"
 
 extern "C" ssize_t __read_chk(int fd, void* to, std::size_t bytes, std::size_t room);
 
@@ -39,6 +42,16 @@ file_kind unless_socket(int fd, const OfSocket& of_socket) {
   return kind != file_kind::socket || of_socket() ? kind : look_at(fd);
 }
 
+// poll() does not tell when a read of some terminals ends: a kernel thread waits for those.
+template <class Plain>
+ssize_t read_device(int fd, const Plain& plain) {
+  const wait_for what{fd, POLLIN};
+  const std::int64_t longest_ns = detail::longest_read_ns(fd);
+  if (longest_ns == detail::parking::never) return call_when_polled(what, plain);
+  if (longest_ns == 0 || never_waits(fd) || is_ready(what)) return plain(fd);
+  return elsewhere([&] { return plain(fd); });
+}
+
 template <class Plain>
 ssize_t read_any(int fd, const iovec* all, std::size_t count, const Plain& plain) {
   buffers to(all, count);
@@ -57,7 +70,7 @@ ssize_t read_any(int fd, const iovec* all, std::size_t count, const Plain& plain
     case file_kind::ready:
       return plain(fd);
     case file_kind::device:
-      return call_when_polled(what, plain);
+      return read_device(fd, plain);
     default:
       break;
   }

@@ -109,6 +109,28 @@ void terminals() {
       });
 }
 
+// poll() says nothing of where such a read ends.
+void terminals_that_need_no_bytes() {
+  for (const bool has_time : {false, true}) {
+    const a_terminal both;
+    both.wait_for_bytes(has_time ? 1 : 0);
+    std::thread([&] {
+      std::array<char, 4> some{};
+      const auto read_some = [&] { return read(both.in, some.data(), some.size()); };
+      const auto read_nothing = [&] { SAME(read_some(), 0); };
+      has_time ? takes_its_time(read_nothing) : read_nothing();
+      SAME(write(both.out, "ab", 2), 2);
+      ssize_t n = 0;
+      while ((n = read_some()) == 0) sched_yield();  // the kernel takes it there by a thread
+      SAME(n, 2);
+      SAME(some[1], 'b');
+      read_nothing();
+      SAME(fcntl(both.in, F_SETFL, O_NONBLOCK), 0);
+      SAME(read_some(), has_time ? -1 : 0);
+    }).join();
+  }
+}
+
 void files() {
   std::thread([] {
     const int file = memfd_create("strata-test", 0);

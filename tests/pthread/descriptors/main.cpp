@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
       part{"counters_and_timers", &counters_and_timers},
       part{"counters_by_name", &counters_by_name},
       part{"terminals", &terminals},
+      part{"terminals_that_need_no_bytes", &terminals_that_need_no_bytes},
       part{"files", &files},
       part{"names", &names},
       part{"cancellation", &cancellation},

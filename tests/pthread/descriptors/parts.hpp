@@ -23,6 +23,7 @@ void epolls();
 void counters_and_timers();
 void counters_by_name();
 void terminals();
+void terminals_that_need_no_bytes();
 void files();
 void names();
 void cancellation();

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -76,6 +77,15 @@ struct a_terminal : ends {
     std::array<char, 64> name{};
     SAME(ptsname_r(out, name.data(), name.size()), 0);
     in = open(name.data(), O_RDWR | O_NOCTTY);
+  }
+  // From now on reads wait for no lines, and so many tenths of a second for bytes.
+  void wait_for_bytes(cc_t tenths_of_s) const {
+    termios settings{};
+    SAME(tcgetattr(in, &settings), 0);
+    cfmakeraw(&settings);
+    settings.c_cc[VMIN] = 0;
+    settings.c_cc[VTIME] = tenths_of_s;
+    SAME(tcsetattr(in, TCSANOW, &settings), 0);
   }
 };
 

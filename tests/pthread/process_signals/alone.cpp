@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler that takes long is not called beside itself: what comes meanwhile comes afterwards.
+// A handler that takes long is not called beside itself: what comes meanwhile comes afterwards. And
+// what main() sends to itself by a system call comes before that returns.
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -54,6 +57,27 @@ void alone() {
   SAME(beside, 0);
   SAME(signal(SIGALRM, SIG_IGN) == &take_long, true);
   SAME(beside, 0);
+}
+
+// Without the C library's functions for it.
+void sent_by_system_calls() {
+  handle(SIGUSR1, 0);
+  const pid_t self = getpid();
+  for (int i = 1; i <= 20; ++i) {
+    SAME(syscall(SYS_kill, self, SIGUSR1), 0);
+    SAME(handled, i);
+  }
+  siginfo_t info{};
+  info.si_code = SI_QUEUE;
+  SAME(syscall(SYS_rt_sigqueueinfo, self, SIGUSR1, &info), 0);
+  SAME(handled, 21);
+  SAME(syscall(SYS_rt_tgsigqueueinfo, self, gettid(), SIGUSR1, &info), 0);
+  SAME(handled, 22);
+  const auto process = static_cast<int>(syscall(SYS_pidfd_open, self, 0));
+  if (process < 0) return;  // before Linux 5.3
+  SAME(syscall(SYS_pidfd_send_signal, process, SIGUSR1, nullptr, 0), 0);
+  SAME(handled, 23);
+  close(process);
 }
 
 }  // namespace process_signals

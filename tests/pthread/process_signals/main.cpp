@@ -16,15 +16,25 @@
 int main(int argc, char** argv) {
   using namespace process_signals;
   constexpr std::array parts{
-      part{"all_waits", &all_waits}, part{"restarts", &restarts},
-      part{"server", &server},       part{"goes_on", &goes_on},
-      part{"computes", &computes},   part{"told", &told},
-      part{"queued", &queued},       part{"setting", &setting},
-      part{"blocked", &blocked},     part{"another_thread", &another_thread},
-      part{"posting", &posting},     part{"in_a_child", &in_a_child},
-      part{"storm", &storm},         part{"masks_in_handlers", &masks_in_handlers},
-      part{"old_ways", &old_ways},   part{"child_of_a_thread", &child_of_a_thread},
-      part{"alone", &alone},         part{"forks_in_a_handler", &forks_in_a_handler},
+      part{"all_waits", &all_waits},
+      part{"restarts", &restarts},
+      part{"server", &server},
+      part{"goes_on", &goes_on},
+      part{"computes", &computes},
+      part{"told", &told},
+      part{"queued", &queued},
+      part{"setting", &setting},
+      part{"blocked", &blocked},
+      part{"another_thread", &another_thread},
+      part{"posting", &posting},
+      part{"in_a_child", &in_a_child},
+      part{"storm", &storm},
+      part{"masks_in_handlers", &masks_in_handlers},
+      part{"old_ways", &old_ways},
+      part{"child_of_a_thread", &child_of_a_thread},
+      part{"alone", &alone},
+      part{"forks_in_a_handler", &forks_in_a_handler},
+      part{"sent_by_system_calls", &sent_by_system_calls},
   };
   SAME(sem_init(&one_handled, 0, 0), 0);
   // Without threads, and with one that waits.

@@ -26,6 +26,7 @@ void posting();
 void storm();
 // alone.cpp
 void alone();
+void sent_by_system_calls();
 // children.cpp
 void in_a_child();
 void child_of_a_thread();
