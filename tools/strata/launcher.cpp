@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -194,7 +195,7 @@ class launcher final : public node_listener, public job_actions {
   void on_ask_join(ticket who, const join_request& what) {
     try {
       hosts_.check(what);  // before it costs the job a number
-    } catch (const user_error& problem) {
+    } catch (const std::exception& problem) {
       return control_->denied(who, problem.what());
     }
     wishes_.emplace(who, late_wish{what});
