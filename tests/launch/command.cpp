@@ -138,6 +138,11 @@ command::~command() {
   }
 }
 
+void command::close_output() {
+  ::close(out_fd_);
+  out_fd_ = -1;
+}
+
 bool command::read_some() {
   std::array<pollfd, 2> events{pollfd{output_left_ ? -1 : out_fd_, POLLIN, 0},
                                pollfd{err_fd_, POLLIN, 0}};

@@ -32,6 +32,8 @@ class command {
   bool wait_for_error_output(const std::string& text);
   // Standard output is not read from now on, until wait(): a reader that stands still.
   void leave_output() { output_left_ = true; }
+  // Nor ever again: a reader that is gone.
+  void close_output();
   void signal(int number) const;
   // Reads both outputs to their end, which is when every process that had them is gone, and returns
   // the exit status (128 + signal).

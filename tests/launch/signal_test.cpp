@@ -299,6 +299,19 @@ TEST(signals, output_that_nobody_reads_ends_the_job) {
   c.wait_for_no_process();
 }
 
+// Nor is it a success when the nodes have ended before their output could be written.
+TEST(signals, output_that_nobody_reads_to_its_end_is_no_success) {
+  // More than a pipe holds, and less than that for which nodes wait.
+  command c(run({"-n", "1", "--prefix"}, {"lines:5000", "complain:done"}));
+  c.leave_output();
+  ASSERT_TRUE(c.wait_for_error_output("done\n"));
+  // The launcher.
+  while (c.processes_left() != 1) ::sched_yield();
+  c.close_output();
+  EXPECT_EQ(c.wait(), 128 + SIGPIPE) << c.err();
+  EXPECT_EQ(c.err(), "[0] done\n");
+}
+
 TEST(signals, output_without_room_ends_the_job_with_a_line) {
   // More than the launcher keeps, so it ends a job that would go on; and so little that the job
   // has ended when it is written.

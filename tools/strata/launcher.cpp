@@ -110,17 +110,20 @@ class launcher final : public node_listener, public job_actions {
     return session_.status();
   }
 
-  // Whoever reads may be slow; signals are ordinary again meanwhile. False: the user has to make
-  // room for the output, and has been told.
-  bool blocking_flush() {
+  // Whoever reads may be slow; signals are ordinary again meanwhile. `status`: of the job. Returns
+  // that of the launcher, which says so where output was lost.
+  int blocking_flush(int status) {
     signals_.reset();
     out_.blocking_flush();
-    const bool failed = out_.broken() != 0 && out_.broken() != EPIPE;
-    if (failed)
+    const bool no_room = out_.broken() != 0 && out_.broken() != EPIPE;
+    if (no_room)
       say(std::string("standard output: ") + std::strerror(out_.broken()) +
           "; free some space or write elsewhere");
     err_.blocking_flush();
-    return !failed;
+    constexpr int exit_bad_input = 2;
+    if (no_room) return exit_bad_input;
+    // As of a program that writes when nobody reads any more: the nodes may have ended before.
+    return out_.broken() == EPIPE && status == 0 ? 128 + SIGPIPE : status;
   }
 
   // node_listener
@@ -287,9 +290,7 @@ int run_job(const run_request& what, inherited_state& inherited) {
   const std::vector<placed_host> hosts = place(what, host_of);
   inherited.make_room(descriptors_for(what, hosts));
   launcher one(what, inherited, new_job(what, std::move(host_of)), hosts);
-  const int status = one.run();
-  constexpr int exit_bad_input = 2;
-  return one.blocking_flush() ? status : exit_bad_input;
+  return one.blocking_flush(one.run());
 }
 
 }  // namespace strata::launcher
