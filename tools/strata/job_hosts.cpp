@@ -127,9 +127,7 @@ void job_hosts::signal(int number) {
 }
 
 void job_hosts::signal_others(int number) {
-  for (std::size_t h = 0; h < hosts_.size(); ++h) {
-    if (!hosts_[h].where.local) hosts_[h].nodes->signal(number);
-  }
+  for (std::size_t h = 0; h < hosts_.size(); ++h) hosts_[h].nodes->signal_others(number);
 }
 
 void job_hosts::pause_output(bool paused) {

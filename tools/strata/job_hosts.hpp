@@ -42,7 +42,7 @@ class job_hosts {
   void send(node_id node, const std::string& frame_bytes);
   void end(node_id node);
   void signal(int number);
-  // But not to the nodes here, which have it from the terminal.
+  // But not to nodes that have it from the terminal, which has signalled our group.
   void signal_others(int number);
   void pause_output(bool paused);
   // As host_nodes have them, for all.
