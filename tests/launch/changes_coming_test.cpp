@@ -344,6 +344,30 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_first_is_a_loss) {
   expect_over(137);
 }
 
+// However it then goes that it does not come.
+TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_a_loss_however_it_is_refused) {
+  const std::string lost_with_host = "host b: the connection ended; the job is stopped";
+  const std::string was_lost = "node 1 was lost while it joined; the job is stopped";
+  for (const std::string how : {"finishes", "host", "nonsense"}) {
+    SCOPED_TRACE(how);
+    said.clear();
+    open(1);
+    ask_join();
+    reach(1);
+    admit(0, 1);
+    miss(0, 1);
+    if (how == "finishes") finish(1);
+    if (how == "host") job->on_host_lost({1}, "host b: the connection ended", false, now);
+    if (how == "nonsense") reach(1);
+    EXPECT_EQ(said, lines{how == "host" ? lost_with_host : was_lost});
+    EXPECT_EQ(unpack_lost(sent[0].back().payload).node, 1);
+    if (how != "host") kill(1, 9);
+    leave(0);
+    expect_over(1);
+    EXPECT_EQ(said.size(), 1U);
+  }
+}
+
 TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
   open(1);
   ask_join();

@@ -54,6 +54,13 @@ std::array<int, 2> make_pipe() {
   return ends;
 }
 
+// The end of a new terminal at which a user sits.
+int make_terminal() {
+  const int fd = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0 || ::grantpt(fd) != 0 || ::unlockpt(fd) != 0) throw std::runtime_error("no terminal");
+  return fd;
+}
+
 }  // namespace
 
 std::string node_program() { return STRATA_LAUNCH_NODE; }
@@ -101,7 +108,13 @@ command::command(words line, const setting& how)
   const auto err = make_pipe();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ::fileno(input), 0);
+  if (how.terminal) {
+    terminal_fd_ = make_terminal();
+    // Who leads a session without a terminal gets the first one that it opens.
+    posix_spawn_file_actions_addopen(&actions, 0, ::ptsname(terminal_fd_), O_RDWR, 0);
+  } else {
+    posix_spawn_file_actions_adddup2(&actions, ::fileno(input), 0);
+  }
   posix_spawn_file_actions_adddup2(&actions, out[1], 1);
   posix_spawn_file_actions_adddup2(&actions, err[1], 2);
   // As from a shell, also when these tests run in the background; a group of its own, so that
@@ -114,8 +127,9 @@ command::command(words line, const setting& how)
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP})
     sigaddset(&signals, number);
   posix_spawnattr_setsigdefault(&attributes, &signals);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const int apart = how.terminal ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
+  posix_spawnattr_setflags(
+      &attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | apart));
   const int error = ::posix_spawnp(&pid_, all[0].c_str(), &actions, &attributes,
                                    pointers(all).data(), pointers(variables).data());
   posix_spawnattr_destroy(&attributes);
@@ -133,9 +147,14 @@ command::~command() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
-  for (const int fd : {out_fd_, err_fd_}) {
+  for (const int fd : {out_fd_, err_fd_, terminal_fd_}) {
     if (fd >= 0) ::close(fd);
   }
+}
+
+void command::close_output() {
+  ::close(out_fd_);
+  out_fd_ = -1;
 }
 
 bool command::read_some() {
@@ -173,6 +192,15 @@ bool command::wait_for_error_output(const std::string& text) {
 }
 
 void command::signal(int number) const { ::kill(pid_, number); }
+
+void command::type(const std::string& keys) const {
+  (void)!::write(terminal_fd_, keys.data(), keys.size());
+}
+
+void command::close_terminal() {
+  ::close(terminal_fd_);
+  terminal_fd_ = -1;
+}
 
 int command::wait() {
   output_left_ = false;

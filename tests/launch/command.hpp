@@ -14,10 +14,11 @@ using words = std::vector<std::string>;
 class command {
  public:
   struct setting {
-    words variables{};    // NAME=VALUE
-    std::string input{};  // what standard input holds
-    words around{};       // a command that runs the command
-    bool other = false;   // the words are another command's, its name the first
+    words variables{};      // NAME=VALUE
+    std::string input{};    // what standard input holds
+    words around{};         // a command that runs the command
+    bool terminal = false;  // standard input is a terminal whose session the first process leads
+    bool other = false;     // the words are another command's, its name the first
   };
 
   // The words after `strata`. Words "%m" become a mark that only processes of this test carry.
@@ -32,7 +33,13 @@ class command {
   bool wait_for_error_output(const std::string& text);
   // Standard output is not read from now on, until wait(): a reader that stands still.
   void leave_output() { output_left_ = true; }
+  // Nor ever again: a reader that is gone.
+  void close_output();
   void signal(int number) const;
+  // On the terminal: "\x03" is Ctrl-C.
+  void type(const std::string& keys) const;
+  // As when its window is closed.
+  void close_terminal();
   // Reads both outputs to their end, which is when every process that had them is gone, and returns
   // the exit status (128 + signal).
   int wait();
@@ -50,6 +57,7 @@ class command {
   std::string mark_;
   pid_t pid_ = -1;
   int out_fd_ = -1, err_fd_ = -1;
+  int terminal_fd_ = -1;  // where it is typed
   bool output_left_ = false;
   std::string out_, err_;
 };

@@ -50,7 +50,7 @@ class elastic : public testing::Test {
     return {.variables = {"XDG_RUNTIME_DIR=" + folder.string(),
                           "STRATA_SSH=" + (folder / "ssh").string()},
             .input = {},
-            .around = {}};
+            .around = around};
   }
   // Its nodes do `actions` between the start and their part in the job.
   void open(const words& flags, const words& actions, const std::string& last = "elastic") {
@@ -165,6 +165,7 @@ class elastic : public testing::Test {
   }
 
   fs::path folder;
+  words around{};  // what runs the commands
   std::string job;
   std::unique_ptr<command> job_command;
 };
@@ -360,6 +361,40 @@ TEST_F(elastic, a_newcomer_on_another_host_that_fails_costs_the_job_nothing) {
   EXPECT_EQ(count_lines(r.err), 1U) << r.err;
   EXPECT_EQ(members(), "0,2");
   end_well();
+}
+
+// The launcher asks for no folder later than at its start.
+TEST_F(elastic, a_job_whose_folder_is_removed_goes_on) {
+  const std::string gone = folder / "gone";
+  fs::create_directory(gone);
+  around = {"sh", "-c", "cd \"$0\" && exec \"$@\"", gone};
+  open({}, {"join", "enter"});
+  around.clear();
+  fs::remove(gone);
+  expect(
+      {"join", job, "--host", "127.0.0.2"}, 1, "",
+      "strata join: 127.0.0.2: cannot go to the folder " + gone + ": No such file or directory\n");
+  expect({"join", job}, 0, "node 2 has joined job " + job + "\n", "");
+  EXPECT_EQ(members(), "0,2");
+  end_well();
+}
+
+TEST_F(elastic, a_job_that_begins_without_a_folder_stays_here) {
+  const std::string gone = folder / "gone";
+  fs::create_directory(gone);
+  const words without{"sh", "-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\"", gone};
+  around = without;
+  open({}, {"join", "enter"});
+  around.clear();
+  const std::string why =
+      "cannot find the folder that nodes of other hosts begin in: No such file or directory\n";
+  expect({"join", job, "--host", "127.0.0.2"}, 1, "", "strata join: " + why);
+  expect_joined("1");
+  end_well();
+  fs::create_directory(gone);
+  around = without;
+  expect({"run", "--host", "127.0.0.2", launch_test::node_program(), "join"}, 2, "",
+         "strata run: " + why);
 }
 
 TEST_F(elastic, a_host_that_does_not_answer_is_given_up) {

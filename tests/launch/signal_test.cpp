@@ -220,6 +220,71 @@ TEST(signals, of_a_terminal_reach_the_nodes_themselves) {
   EXPECT_EQ(c.out(), line + line);
 }
 
+// As under `ssh -t`, and in a window that runs nothing else.
+const command::setting leads_a_terminal{.terminal = true};
+
+// The words of a command before each node's.
+launch_test::words two_behind(const launch_test::words& other) {
+  launch_test::words all = two;
+  all.insert(all.end(), other.begin(), other.end());
+  return all;
+}
+
+// Linux tells the leader of the session alone.
+TEST(signals, a_closed_terminal_is_told_to_the_nodes) {
+  const result r = strata::test::run_in_time([] {
+    command c(run(two, ready_then({"@0:catch:1"}, {"sleep"})), leads_a_terminal);
+    wait_for_both(c);
+    c.close_terminal();
+    const int status = c.wait();
+    return result{status, c.out(), c.err()};
+  });
+  EXPECT_EQ(r.status, 40);
+  EXPECT_FALSE(launch_test::contains(r.err, "did not end")) << r.err;
+}
+
+// The terminal does not reach those that have begun a group or a session of their own.
+TEST(signals, of_a_terminal_reach_nodes_behind_what_leaves_the_group) {
+  for (const launch_test::words& wrapper :
+       {launch_test::words{"timeout", "1000"}, {"setsid", "-w"}}) {
+    const result r = strata::test::run_in_time([&] {
+      command c(run(two_behind(wrapper), ready_then({"catch:2"}, {"sleep"})), leads_a_terminal);
+      wait_for_both(c);
+      c.type("\x03");
+      const int status = c.wait();
+      return result{status, c.out(), c.err()};
+    });
+    EXPECT_EQ(r.status, 40) << wrapper[0];
+    EXPECT_FALSE(launch_test::contains(r.err, "did not end")) << r.err;
+  }
+}
+
+// The kernel lets it stop nothing that no shell could continue, and would let it stop the nodes:
+// their parent is in another group.
+TEST(signals, ctrl_z_stops_no_job_that_nobody_could_continue) {
+  // What the nodes have started stops with them.
+  const launch_test::words started_by{"sh", "-c", "\"$0\" \"$@\"; exit $?"};
+  command c(run(two_behind(started_by), ready_then({"report:18"}, {"sleep"})), leads_a_terminal);
+  wait_for_both(c);
+  c.type("\x1a");
+  ASSERT_TRUE(c.wait_for_output("S18\nS18\n"));
+  c.signal(SIGTERM);
+  EXPECT_EQ(c.wait(), 143) << c.err();
+}
+
+TEST(signals, ctrl_z_stops_a_job_of_a_shell) {
+  command::setting of_shell = leads_a_terminal;
+  // The shell takes what it complains to for its terminal.
+  of_shell.around = {"bash", "-c", "exec 2<>/dev/tty; set -m; \"$0\" \"$@\"; echo stopped $?; fg"};
+  command c(run(two, ready_then({"report:18"}, {"sleep"})), of_shell);
+  wait_for_both(c);
+  c.type("\x1a");
+  ASSERT_TRUE(c.wait_for_output("stopped " + std::to_string(128 + SIGSTOP) + "\n")) << c.err();
+  ASSERT_TRUE(c.wait_for_output("S18\nS18\n"));
+  c.type("\x03");
+  EXPECT_EQ(c.wait(), 130) << c.err();
+}
+
 TEST(signals, reach_the_nodes_where_the_launchers_group_is_not_known) {
   // That of unshare itself, which is outside.
   const launch_test::words apart{"unshare", "-pf", "--mount-proc"};
@@ -297,6 +362,19 @@ TEST(signals, output_that_nobody_reads_ends_the_job) {
   EXPECT_EQ(c.wait(), 0);
   EXPECT_EQ(count_lines(c.out()), 1U);
   c.wait_for_no_process();
+}
+
+// Nor is it a success when the nodes have ended before their output could be written.
+TEST(signals, output_that_nobody_reads_to_its_end_is_no_success) {
+  // More than a pipe holds, and less than that for which nodes wait.
+  command c(run({"-n", "1", "--prefix"}, {"lines:5000", "complain:done"}));
+  c.leave_output();
+  ASSERT_TRUE(c.wait_for_error_output("done\n"));
+  // The launcher.
+  while (c.processes_left() != 1) ::sched_yield();
+  c.close_output();
+  EXPECT_EQ(c.wait(), 128 + SIGPIPE) << c.err();
+  EXPECT_EQ(c.err(), "[0] done\n");
 }
 
 TEST(signals, output_without_room_ends_the_job_with_a_line) {

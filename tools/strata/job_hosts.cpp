@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/option_flags.hpp"
+#include "strata/error.hpp"
 #include "tools/strata/nodes/local_nodes.hpp"
 #include "tools/strata/nodes/remote_nodes.hpp"
 
@@ -14,7 +15,12 @@ namespace strata::launcher {
 job_hosts::job_hosts(event_loop& loop, children& processes, node_listener& listener,
                      const run_request& what, job_description job,
                      const std::vector<placed_host>& hosts)
-    : loop_(loop), processes_(processes), listener_(listener), what_(what), job_(std::move(job)) {
+    : loop_(loop),
+      processes_(processes),
+      listener_(listener),
+      what_(what),
+      job_(std::move(job)),
+      folder_(std::filesystem::current_path(no_folder_).string()) {
   for (const placed_host& where : hosts) add(where);
 }
 
@@ -23,17 +29,25 @@ void job_hosts::add(const placed_host& where) {
   if (where.local) {
     nodes = std::make_unique<local_nodes>(loop_, processes_, listener_, -1);
   } else {
+    require_folder();
     nodes =
         std::make_unique<remote_nodes>(loop_, processes_, listener_, where.name, remote_command());
   }
   hosts_.push_back({std::move(nodes), where});
 }
 
+// A job of this machine does without.
+void job_hosts::require_folder() const {
+  if (!no_folder_) return;
+  throw user_error("cannot find the folder that nodes of other hosts begin in: " +
+                   no_folder_.message());
+}
+
 void job_hosts::start_on(const one_host& h, start_request request) const {
   request.program = what_.program;
   request.arguments = what_.arguments;
   request.variables = what_.variables;
-  request.directory = h.where.local ? "" : std::filesystem::current_path().string();
+  request.directory = h.where.local ? "" : folder_;
   request.job.bind_address = h.where.bind_address;
   if (request.workers == 0) request.workers = what_.workers;
   request.bind = what_.bind.value_or(true);
@@ -70,7 +84,7 @@ placed_host job_hosts::new_host(const join_request& what) const {
 }
 
 void job_hosts::check(const join_request& what) {
-  if (local_host(what) == hosts_.end()) (void)new_host(what);
+  if (local_host(what) == hosts_.end() && !new_host(what).local) require_folder();
   if (!what.host.empty()) (void)remote_command();
 }
 
@@ -113,9 +127,7 @@ void job_hosts::signal(int number) {
 }
 
 void job_hosts::signal_others(int number) {
-  for (std::size_t h = 0; h < hosts_.size(); ++h) {
-    if (!hosts_[h].where.local) hosts_[h].nodes->signal(number);
-  }
+  for (std::size_t h = 0; h < hosts_.size(); ++h) hosts_[h].nodes->signal_others(number);
 }
 
 void job_hosts::pause_output(bool paused) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "launch/job.hpp"
@@ -41,7 +42,7 @@ class job_hosts {
   void send(node_id node, const std::string& frame_bytes);
   void end(node_id node);
   void signal(int number);
-  // But not to the nodes here, which have it from the terminal.
+  // But not to nodes that have it from the terminal, which has signalled our group.
   void signal_others(int number);
   void pause_output(bool paused);
   // As host_nodes have them, for all.
@@ -55,6 +56,8 @@ class job_hosts {
   };
 
   void add(const placed_host& where);
+  // Throws user_error where there is none.
+  void require_folder() const;
   void start_on(const one_host& h, start_request request) const;
   std::uint16_t host_for(late_wish& wish);
   std::vector<one_host>::iterator local_host(const join_request& what);
@@ -64,7 +67,9 @@ class job_hosts {
   children& processes_;
   node_listener& listener_;
   const run_request& what_;
-  job_description job_;  // host_of: of all nodes by now
+  job_description job_;        // host_of: of all nodes by now
+  std::error_code no_folder_;  // why folder_ is empty
+  std::string folder_;         // ours when the job began: that may be removed while it runs
   std::vector<one_host> hosts_;
 };
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -89,6 +90,7 @@ class launcher final : public node_listener, public job_actions {
     // Before anything runs: a folder that cannot be used is the user's to put right.
     if (what.elastic) open_control();
     hosts_.start();
+    ::sigpending(&at_start_);
   }
 
   int run() {
@@ -109,17 +111,20 @@ class launcher final : public node_listener, public job_actions {
     return session_.status();
   }
 
-  // Whoever reads may be slow; signals are ordinary again meanwhile. False: the user has to make
-  // room for the output, and has been told.
-  bool blocking_flush() {
+  // Whoever reads may be slow; signals are ordinary again meanwhile. `status`: of the job. Returns
+  // that of the launcher, which says so where output was lost.
+  int blocking_flush(int status) {
     signals_.reset();
     out_.blocking_flush();
-    const bool failed = out_.broken() != 0 && out_.broken() != EPIPE;
-    if (failed)
+    const bool no_room = out_.broken() != 0 && out_.broken() != EPIPE;
+    if (no_room)
       say(std::string("standard output: ") + std::strerror(out_.broken()) +
           "; free some space or write elsewhere");
     err_.blocking_flush();
-    return !failed;
+    constexpr int exit_bad_input = 2;
+    if (no_room) return exit_bad_input;
+    // As of a program that writes when nobody reads any more: the nodes may have ended before.
+    return out_.broken() == EPIPE && status == 0 ? 128 + SIGPIPE : status;
   }
 
   // node_listener
@@ -194,7 +199,7 @@ class launcher final : public node_listener, public job_actions {
   void on_ask_join(ticket who, const join_request& what) {
     try {
       hosts_.check(what);  // before it costs the job a number
-    } catch (const user_error& problem) {
+    } catch (const std::exception& problem) {
       return control_->denied(who, problem.what());
     }
     wishes_.emplace(who, late_wish{what});
@@ -228,18 +233,31 @@ class launcher final : public node_listener, public job_actions {
 
   void on_signal(const signalfd_siginfo& info) {
     const int number = static_cast<int>(info.ssi_signo);
-    if (number == SIGTSTP) return pause_job();
-    // The terminal signals every process of its group: the nodes here have it already.
-    if (info.ssi_code == SI_KERNEL) {
-      hosts_.signal_others(number);
-    } else {
-      hosts_.signal(number);
-    }
+    if (number == SIGTSTP)
+      return of_kernel(info) && !processes_.overseen() ? refuse_pause() : pause_job();
+    group_has(info) ? hosts_.signal_others(number) : hosts_.signal(number);
     // SIGQUIT makes nodes say who waits for what, and go on.
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
       session_.on_interrupt(number, os::now_ns());
     }
   }
+
+  // The terminal's are.
+  static bool of_kernel(const signalfd_siginfo& info) { return info.ssi_code == SI_KERNEL; }
+
+  // The terminal signals every process of its group. But that it hangs up the kernel tells the
+  // leader of its session alone, and nodes that were started after a signal do not have it.
+  bool group_has(const signalfd_siginfo& info) {
+    const int number = static_cast<int>(info.ssi_signo);
+    const bool came_at_start = ::sigismember(&at_start_, number) == 1;
+    ::sigdelset(&at_start_, number);
+    const bool for_leader_alone = number == SIGHUP && ::getsid(0) == ::getpid();
+    return of_kernel(info) && !for_leader_alone && !came_at_start;
+  }
+
+  // Nobody could continue us. The kernel lets Ctrl-Z stop no process of such a group, but it knows
+  // the guard, in another group of our session, as the nodes' parent, and has stopped all of ours.
+  static void refuse_pause() { ::kill(0, SIGCONT); }
 
   // SIGSTOP, because some kernels' rules let a process without a terminal ignore SIGTSTP.
   void pause_job() {
@@ -271,6 +289,7 @@ class launcher final : public node_listener, public job_actions {
   std::unique_ptr<signal_events> signals_;
   std::string name_;
   job_hosts hosts_;
+  sigset_t at_start_{};  // signals that came before all nodes of the beginning had been started
   std::map<std::pair<node_id, output_stream>, line_prefixer> prefixers_;
   bool broken_ = false;
   // Of an elastic job:
@@ -286,9 +305,7 @@ int run_job(const run_request& what, inherited_state& inherited) {
   const std::vector<placed_host> hosts = place(what, host_of);
   inherited.make_room(descriptors_for(what, hosts));
   launcher one(what, inherited, new_job(what, std::move(host_of)), hosts);
-  const int status = one.run();
-  constexpr int exit_bad_input = 2;
-  return one.blocking_flush() ? status : exit_bad_input;
+  return one.blocking_flush(one.run());
 }
 
 }  // namespace strata::launcher

@@ -2,9 +2,9 @@
 #include "tools/strata/course/changes.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
-#include "strata/error.hpp"
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/seconds.hpp"
 
@@ -97,7 +97,7 @@ void changes::begin_join(std::int64_t now_ns) {
     late_place place = actions_.spawn(node, who, gone);
     nodes_.at(node).host = place.host;
     nodes_.at(node).on_host = std::move(place.on_host);
-  } catch (const error& problem) {
+  } catch (const std::exception& problem) {
     nodes_.at(node).running = false;
     refuse_because(problem.what(), now_ns);
   }

@@ -59,7 +59,9 @@ void session::on_line_ended(node_id node, const std::string& why, std::int64_t n
   node_state& n = nodes_.at(node);
   if (!n.running || n.is == part::refused || n.is == part::left) return;
   if (!why.empty() && n.is == part::coming) {
-    return changes_.refuse_because(nodes_.name(node) + ": " + why, now_ns);
+    changes_.refuse_because(nodes_.name(node) + ": " + why, now_ns);
+    if (n.missed != 0) lose_newcomer(node, now_ns);
+    return;
   }
   if (!why.empty()) return stop(nodes_.name(node) + ": " + why + job_is_stopped, 1, now_ns);
   // How the process ends says more; often it just has.
@@ -80,10 +82,11 @@ void session::on_host_lost(const std::vector<node_id>& nodes, const std::string&
     node_state& n = nodes_.at(node);
     if (!n.running) continue;
     n.running = false;
+    const bool counted = n.is == part::member || (n.is == part::coming && n.missed != 0);
     if (n.is == part::coming) changes_.refuse_because(why, now_ns);
     // With the other nodes it is done, as far as anybody will ever know.
     if (n.is == part::left) changes_.on_left_ended(node);
-    if (n.is != part::member) continue;
+    if (!counted) continue;
     n.how = {false, 1};
     any = true;
     if (!n.finished) gone.push_back(node);

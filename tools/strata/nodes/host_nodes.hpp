@@ -58,7 +58,9 @@ class host_nodes {
   virtual void start(const start_request& what) = 0;
   virtual void send(node_id node, const std::string& frame_bytes) = 0;
   virtual void signal(int number) = 0;  // all nodes that still run
-  virtual void end(node_id node) = 0;   // kills this one
+  // The terminal has signalled our group: those that it has not reached.
+  virtual void signal_others(int number) { signal(number); }
+  virtual void end(node_id node) = 0;  // kills this one
   [[nodiscard]] virtual bool any_running() const noexcept = 0;
   // Whoever reads the output is slow: take no more of it until told.
   virtual void pause_output(bool paused) = 0;

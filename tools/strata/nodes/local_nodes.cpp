@@ -197,6 +197,12 @@ void local_nodes::signal(int number) {
   }
 }
 
+void local_nodes::signal_others(int number) {
+  for (const auto& n : nodes_) {
+    if (n->process >= 0) processes_.signal_outside(n->process, number);
+  }
+}
+
 void local_nodes::end(node_id node) {
   const one* const n = find(node);
   if (n != nullptr && n->process >= 0) processes_.signal(n->process, SIGKILL);

@@ -32,6 +32,7 @@ class local_nodes final : public host_nodes {
   void start(const start_request& what) override;
   void send(node_id node, const std::string& frame_bytes) override;
   void signal(int number) override;
+  void signal_others(int number) override;
   void end(node_id node) override;
   [[nodiscard]] bool any_running() const noexcept override { return running_ != 0; }
   void pause_output(bool paused) override;

@@ -162,9 +162,23 @@ child_id children::start(const child_request& what, end_callback on_end) {
 }
 
 void children::signal(child_id child, int number) {
+  ask_to_signal(guard_word::signal, child, number);
+}
+
+void children::signal_outside(child_id child, int number) {
+  ask_to_signal(guard_word::signal_outside, child, number);
+}
+
+void children::ask_to_signal(guard_word word, child_id child, int number) {
   if (!on_end_.contains(child)) return;
   // Without a guard they have ended, or will in a moment: on_reports() will tell.
-  (void)send_request(requests_.get(), {.word = guard_word::signal, .id = child, .number = number});
+  (void)send_request(requests_.get(), {.word = word, .id = child, .number = number});
+}
+
+bool children::overseen() const {
+  const pid_t group = ::getpgrp();
+  // 0: that of a process outside our PID namespace, which a shell there may oversee.
+  return group == 0 || !overseen_in(group, guard_).empty();
 }
 
 void children::kill_orphans() {

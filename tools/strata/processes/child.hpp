@@ -19,6 +19,8 @@
 
 namespace strata::launcher {
 
+enum class guard_word : std::uint8_t;  // guard_messages.hpp
+
 // What a process passes on to its children as it found it, although it changed it for itself.
 // Constructed first in main(); standard input, output and error are open afterwards.
 class inherited_state {
@@ -68,10 +70,15 @@ class children {
   // Throws strata::error with the reason of the operating system.
   child_id start(const child_request& what, end_callback on_end);
   void signal(child_id child, int number);
+  // Unless it is in our group.
+  void signal_outside(child_id child, int number);
+  // Whether somebody could continue our group, were it stopped: a shell, say.
+  [[nodiscard]] bool overseen() const;
   // Kills and reaps the processes that our children have left behind, for a limited time.
   void kill_orphans();
 
  private:
+  void ask_to_signal(guard_word word, child_id child, int number);
   void on_reports();
   void lose_guard();
 

@@ -114,9 +114,9 @@ class guard {
         return send_answer(requests_, start(*request, descriptors));
       case guard_word::signal:
         note_pause(request->number);
-        // Not one that has been reaped: its number may be somebody else's.
-        if (const auto found = pid_of_.find(request->id); found != pid_of_.end())
-          ::kill(found->second, request->number);
+        [[fallthrough]];
+      case guard_word::signal_outside:
+        signal(*request);
         return true;
       case guard_word::kill_orphans:
         kill_children([this](pid_t pid) { return running_.contains(pid); },
@@ -140,16 +140,26 @@ class guard {
     return {};
   }
 
+  void signal(const guard_request& request) const {
+    // Not one that has been reaped: its number may be somebody else's.
+    const auto found = pid_of_.find(request.id);
+    if (found == pid_of_.end()) return;
+    const pid_t pid = found->second;
+    const bool spares_group = request.word == guard_word::signal_outside;
+    if (!spares_group || ::getpgid(pid) != group_) ::kill(pid, request.number);
+  }
+
   // The launcher stops itself after its nodes.
   void note_pause(int number) {
     if (number == SIGCONT) overseen_.clear();
-    if (number == SIGSTOP && overseen_.empty() && group_ != 0) overseen_ = overseen_in(group_);
+    if (number == SIGSTOP && overseen_.empty() && group_ != 0)
+      overseen_ = overseen_in(group_, ::getpid());
   }
 
   // As the kernel does with a stopped group when the last shell that could continue it has ended.
   // It never sees that of the launcher's: we are in its session, and the parent of nodes.
   void continue_if_left_alone() {
-    const std::vector<overseen_process> now = overseen_in(group_);
+    const std::vector<overseen_process> now = overseen_in(group_, ::getpid());
     if (std::find_first_of(now.begin(), now.end(), overseen_.begin(), overseen_.end()) != now.end())
       return;
     overseen_.clear();

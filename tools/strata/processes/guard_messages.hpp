@@ -12,7 +12,12 @@
 
 namespace strata::launcher {
 
-enum class guard_word : std::uint8_t { start = 1, signal = 2, kill_orphans = 3 };
+enum class guard_word : std::uint8_t {
+  start = 1,
+  signal = 2,
+  kill_orphans = 3,
+  signal_outside = 4,  // unless it is in the launcher's group
+};
 
 struct guard_request {
   guard_word word = guard_word::start;

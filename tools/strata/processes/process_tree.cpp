@@ -106,11 +106,11 @@ void kill_children(const std::function<bool(pid_t)>& is_spared, std::int64_t unt
   }
 }
 
-std::vector<overseen_process> overseen_in(pid_t group) {
+std::vector<overseen_process> overseen_in(pid_t group, pid_t guard) {
   const std::vector<process_entry> all = all_processes();
   std::vector<overseen_process> result;
   for (const process_entry& p : all) {
-    if (p.group != group || p.parent == ::getpid()) continue;
+    if (p.group != group || p.parent == guard) continue;
     if (std::any_of(all.begin(), all.end(), [&](const process_entry& parent) {
           return parent.pid == p.parent && parent.group != group && parent.session == p.session;
         }))

@@ -25,7 +25,7 @@ struct overseen_process {
   pid_t pid = 0, parent = 0;
   friend bool operator==(const overseen_process&, const overseen_process&) = default;
 };
-// All of a group, but for the children of this process.
-std::vector<overseen_process> overseen_in(pid_t group);
+// All of a group, but for the children of its guard, which continues none.
+std::vector<overseen_process> overseen_in(pid_t group, pid_t guard);
 
 }  // namespace strata::launcher
