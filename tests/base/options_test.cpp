@@ -68,7 +68,8 @@ class options_test : public testing::Test {
   }
   const char* write_config(const std::string& text) {
     file_ = testing::TempDir() + "strata_options_" +
-            testing::UnitTest::GetInstance()->current_test_info()->name() + ".conf";
+            testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
+            std::to_string(::getpid()) + ".conf";
     std::ofstream(file_) << text;
     return file_.c_str();
   }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that end by a signal.
 #pragma once
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
-#include <string>
 #include <string_view>
 
 namespace strata::test {
@@ -18,20 +14,15 @@ inline bool says_killed_late(std::string_view err) {
          err.find(of_nodes) == err.rfind(of_nodes);
 }
 
-// More wants to run than there are processors.
-inline bool machine_is_busy() {
-  double load = 0;
-  return ::getloadavg(&load, 1) == 1 && load > static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
-}
-
 // What run() returns, among which `err`. On a busy machine a node may have no processor for as long
-// as the launcher waits: then nothing has been seen, and it runs again.
+// as the launcher waits: then nothing has been seen, and it runs again. Whether the machine was
+// busy nobody can say: the system's load is that of more than a container, and of the last minute.
 template <class Run>
 auto run_in_time(const Run& run) {
-  constexpr int runs_max = 20;
+  constexpr int runs_max = 5;  // of 2 s and more each, within a test's limit
   auto result = run();
-  for (int runs = 1; runs < runs_max && says_killed_late(result.err) && machine_is_busy(); ++runs) {
-    std::fprintf(stderr, "run again on a busy machine: %s", result.err.c_str());
+  for (int runs = 1; runs < runs_max && says_killed_late(result.err); ++runs) {
+    std::fprintf(stderr, "run again, as on a busy machine: %s", result.err.c_str());
     result = run();
   }
   return result;

@@ -3,12 +3,15 @@
 """pages.py [--installed] ROOT: whether README.md, CHANGELOG.md and what lies under docs/ can be read. Links and names of
 sources lead somewhere, each page is found from README.md and begins with what it is for, and prose has paragraphs of six lines of
 160 columns at most; code below `<!-- from SOURCE -->` is as there. Pages and sections that a benchmark writes, tables and other
-code are as they are; decisions are not measured.
+code are as they are; decisions are not measured. Commands that run some of the tests name such as there are (test_commands.py).
 --installed: ROOT is the documents' folder of an installed copy, where there are no sources, and links lead to what is there."""
 import os
 import pathlib
 import re
 import sys
+
+sys.dont_write_bytecode = True
+import test_commands  # noqa: E402
 
 COLUMNS, LINES = 160, 6
 
@@ -73,6 +76,7 @@ def main(root, installed=False):
     root = pathlib.Path(root).resolve()
     pages = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
     texts = {page: page.read_text() for page in pages}
+    tests = None if installed else test_commands.tests_of(root)
     wrong, found, unread = [], set(), [root / "README.md"]
     for page, text in texts.items():
         name = page.relative_to(root)
@@ -84,6 +88,7 @@ def main(root, installed=False):
         if not installed:
             wrong += [f"{name}:{line}: {source}, which is not there" for line, source in sources(root, text)]
             wrong += [f"{name}:{line}: not as in {source}" for line, source in misquoted(root, text)]
+            wrong += [f"{name}:{line}: {which} names no test" for line, which in test_commands.vain(tests, text)]
         if not re.match(r"# \S.*\n\n?[^\s#|`]", text):
             wrong.append(f"{name}:1: does not begin with a heading and what the page is for")
         if "decisions" in page.parts or "\nWritten by `bench/" in text:

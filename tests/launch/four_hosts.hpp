@@ -3,10 +3,13 @@
 // accident of a shared loopback interface. Needs root and `ip netns`.
 #pragma once
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -24,6 +27,15 @@ inline bool shell(const std::string& line) {
   return std::system((line + " >/dev/null 2>&1").c_str()) == 0;
 }
 
+// Containers whose root may make namespaces, but may not connect them.
+inline bool may_administer_networks() {
+  __user_cap_header_struct head{};
+  head.version = _LINUX_CAPABILITY_VERSION_3;
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+  return ::syscall(SYS_capget, &head, sets.data()) == 0 &&
+         (sets[0].effective >> CAP_NET_ADMIN & 1U) != 0;
+}
+
 // A namespace for the launcher and its bridge, and one for each host, whose name is its address:
 // `ip netns exec` then takes the place of ssh.
 class four_hosts : public testing::Test {
@@ -31,6 +43,8 @@ class four_hosts : public testing::Test {
   void SetUp() override {
     if (strata::test::left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
     if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
+    if (!may_administer_networks())
+      GTEST_SKIP() << "bridges and their addresses need CAP_NET_ADMIN";
     remove_leftovers();
     if (!make(hub())) GTEST_SKIP() << "no network namespaces here: this needs iproute2";
     bool ok = shell("ip -n " + hub() + " link add br0 type bridge") &&

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "command.hpp"
+#include "os/topology.hpp"
 
 namespace {
 
@@ -93,7 +94,7 @@ TEST(run, takes_two_names_of_this_host) {
 }
 
 TEST(run, more_nodes_than_cores_work_with_one_warning) {
-  const std::string nodes = std::to_string(::sysconf(_SC_NPROCESSORS_ONLN) + 7);
+  const std::string nodes = std::to_string(strata::os::choose_workers().workers + 7);
   command c(run({"-n", nodes}, {"join", "@0:describe", "finish"}));
   EXPECT_EQ(c.wait(), 0) << c.err();
   EXPECT_NE(c.out().find("workers 1 cpus at"), std::string::npos) << c.out();

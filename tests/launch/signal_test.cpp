@@ -4,12 +4,15 @@
 #include <sched.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "command.hpp"
 #include "tests/common/run_in_time.hpp"
@@ -56,6 +59,23 @@ TEST_P(ends_the_job, quietly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(signals, ends_the_job, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+// However busy the machine seems to be.
+TEST(run_in_time, takes_a_node_that_was_killed_late_for_one_without_a_processor) {
+  const std::string late =
+      "strata run: node 1 on 127.0.0.1 did not end within 2 s of the signal: killed\n";
+  const auto ends_with = [](std::vector<std::string> all) {
+    std::size_t runs = 0;
+    const result r = strata::test::run_in_time([&] {
+      return result{0, {}, all[std::min(runs++, all.size() - 1)]};
+    });
+    return std::pair(r.err, runs);
+  };
+  EXPECT_EQ(ends_with({late, ""}), std::pair(std::string(), std::size_t{2}));
+  EXPECT_EQ(ends_with({late, late, ""}), std::pair(std::string(), std::size_t{3}));
+  EXPECT_EQ(ends_with({"strata run: node 0 failed\n" + late, ""}).second, 1U);
+  EXPECT_EQ(ends_with({late}), std::pair(late, std::size_t{5}));  // it is no accident
+}
 
 TEST(signals, a_node_may_tidy_up) { EXPECT_EQ(end_by(SIGINT, {"@0:catch:2"}).status, 40); }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <future>
 #include <optional>
 #include <random>
@@ -346,6 +348,112 @@ TEST_F(tcp_mesh, bytes_behind_the_handshake_stay_in_the_socket) {
   char text[8] = {};
   EXPECT_EQ(::recv(all[1].get(), text, sizeof text, 0), 5);
   EXPECT_STREQ(text, "hello");
+}
+
+// Its time passes while it is waited for. For so many connections the system has no descriptor.
+class poor_ground final : public tcp::mesh_ground {
+ public:
+  explicit poor_ground(unsigned refused) : refused_(refused) {}
+  std::int64_t now_ns() override { return now_ns_; }
+  os::descriptor connect(const launch::address& to, std::size_t buffer_bytes) override {
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit none{0, before.rlim_max};
+    if (has_nothing()) ::setrlimit(RLIMIT_NOFILE, &none);
+    try {
+      os::descriptor s = tcp::connect_to(to, buffer_bytes);
+      ::setrlimit(RLIMIT_NOFILE, &before);
+      return s;
+    } catch (...) {
+      ::setrlimit(RLIMIT_NOFILE, &before);
+      throw;
+    }
+  }
+  // Then one comes who says nothing.
+  os::descriptor accept(int, std::string& from) override {
+    errno = has_nothing() ? EMFILE : EAGAIN;
+    if (errno == EMFILE || stranger_) return {};
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+    stranger_ = os::descriptor(ends[0]);
+    from = "somebody";
+    return os::descriptor(ends[1]);
+  }
+  int wait(std::span<pollfd> what, std::int64_t limit_ns) override {
+    int ready = ::poll(what.data(), what.size(), 0);
+    for (pollfd& one : what) {
+      if (one.fd != door || stranger_) continue;
+      one.revents = POLLIN;
+      ++ready;
+    }
+    if (ready == 0) now_ns_ += limit_ns;
+    return ready;
+  }
+  int door = -2;  // somebody knocks there
+
+ private:
+  bool has_nothing() { return refused_ != 0 && refused_-- != 0; }
+
+  unsigned refused_;
+  std::int64_t now_ns_ = 1;
+  os::descriptor stranger_;
+};
+
+constexpr unsigned always = 1'000'000;
+
+class tcp_mesh_without_descriptors : public tcp_mesh {
+ protected:
+  // Empty: it has left the other one out.
+  std::string trouble_of(node_id n, poor_ground& ground, std::string& left_out) {
+    member& m = members_[n];
+    m.options.ground = &ground;
+    m.options.partial = true;
+    m.options.on_left_out = [&](node_id, const std::string& why) { left_out = why; };
+    members_[1U - n].at.reset();  // nobody listens
+    try {
+      (void)tcp::connect_mesh(m.me, {&*m.at, 1}, directory_, 3 * second_ns, m.options);
+    } catch (const error& e) {
+      return e.what();
+    }
+    return {};
+  }
+};
+
+TEST_F(tcp_mesh_without_descriptors, whom_a_node_cannot_connect_to_is_not_left_out) {
+  poor_ground ground(always);
+  add(2);
+  std::string left_out = "nobody";
+  EXPECT_EQ(trouble_of(1, ground, left_out),
+            "node 1 waited in vain for node 0 (cannot make a socket: Too many open files): not "
+            "joined within the time limit; this node ran out of descriptors: raise ulimit -n");
+  EXPECT_EQ(left_out, "nobody");
+}
+
+TEST_F(tcp_mesh_without_descriptors, who_cannot_be_reached_later_either_is_left_out) {
+  poor_ground ground(20);
+  add(2);
+  std::string left_out;
+  EXPECT_EQ(trouble_of(1, ground, left_out), "");
+  EXPECT_NE(left_out.find("refused"), std::string::npos) << left_out;
+}
+
+TEST_F(tcp_mesh_without_descriptors, whom_a_node_cannot_accept_is_not_left_out) {
+  poor_ground ground(always);
+  add(2);
+  ground.door = members_[0].at->get();
+  std::string left_out = "nobody";
+  const std::string why = trouble_of(0, ground, left_out);
+  EXPECT_NE(why.find("; this node ran out of descriptors"), std::string::npos) << why;
+  EXPECT_EQ(left_out, "nobody");
+}
+
+TEST_F(tcp_mesh_without_descriptors, who_does_not_come_later_either_is_left_out) {
+  poor_ground ground(20);
+  add(2);
+  ground.door = members_[0].at->get();
+  std::string left_out = "nobody";
+  EXPECT_EQ(trouble_of(0, ground, left_out), "");
+  EXPECT_EQ(left_out, "");  // nothing was heard of it
 }
 
 TEST(tcp_listener, tells_its_port) {

@@ -290,6 +290,25 @@ TEST(tcp_transport, a_blocking_write_comes_back) {
   EXPECT_FALSE(all[0]->flush(1));
 }
 
+// Nothing is due to a peer that was lost in the middle of a write.
+TEST(tcp_transport, a_blocking_sender_sleeps_once_its_peer_is_lost) {
+  tcp::options o;
+  o.io = tcp::io_mode::blocking;
+  o.socket_buffer_bytes = 8192;
+  auto all = make_tcp(2, o);
+  const std::vector<std::byte> bytes(60'000);
+  while (all[0]->try_send(1, header_of(0, 1), bytes, {}) != send_outcome::would_block) {
+  }
+  all[1].reset();
+  while (all[0]->try_send(1, header_of(0, 1), bytes, {}) != send_outcome::lost)
+    (void)all[0]->flush(1);
+  constexpr std::int64_t nap_ns = 20'000'000;
+  all[0]->wait_for_room(nap_ns);  // that it is lost ends this one
+  const std::int64_t start_ns = os::now_ns();
+  all[0]->wait_for_room(nap_ns);
+  EXPECT_GE(os::now_ns() - start_ns, nap_ns);
+}
+
 TEST(tcp_transport, what_is_staged_goes_out_at_the_end) {
   auto all = make_tcp(2, {});
   checking_receiver r(1, small_size);

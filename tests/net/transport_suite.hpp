@@ -485,4 +485,26 @@ TEST_P(transport_suite, a_dropped_peer_is_silent) {
   EXPECT_TRUE(r.lost.empty());
 }
 
+// What has arrived of it already is not handed over, either.
+TEST_P(transport_suite, a_peer_that_is_dropped_by_its_message_is_silent_from_then_on) {
+  auto all = make(2);
+  for (std::size_t m = 0; m < 10; ++m) send_patiently(*all[1], 1, 0, content(1, m, 64));
+  flush_patiently(*all[1], 0);
+  struct : receiver {
+    void on_message(const header&, std::span<const std::byte>) override {
+      from->drop(1);
+      ++total;
+    }
+    void on_lost(node_id, const std::string& why) override { FAIL() << why; }
+    transport* from = nullptr;
+    std::size_t total = 0;
+  } r;
+  r.from = all[0].get();
+  while (r.total == 0) {
+    if (all[0]->poll(r, 64) == 0) sleep_for_messages(*all[0]);
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(all[0]->poll(r, 64), 0u);
+  EXPECT_EQ(r.total, 1u);
+}
+
 }  // namespace strata::net::test

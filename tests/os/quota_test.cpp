@@ -2,6 +2,7 @@
 #include "os/quota.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -20,7 +21,8 @@ class quota_test : public testing::Test {
   void SetUp() override {
     mount_ = fs::path(testing::TempDir()) /
              (std::string("strata_quota_") +
-              testing::UnitTest::GetInstance()->current_test_info()->name());
+              testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
+              std::to_string(::getpid()));
     fs::remove_all(mount_);
     fs::create_directories(mount_);
   }

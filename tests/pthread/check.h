@@ -50,6 +50,9 @@ extern int failures;
 void check_(int holds, const char* text, const char* where, const char* file, int line);
 void same_(long got, long wanted, const char* text, const char* where, const char* file, int line);
 
+/* The case that runs cannot be seen here, which is said instead of "ok". */
+void skip(const char* why);
+
 /* That many milliseconds from now. */
 struct timespec from_now(clockid_t clock, long ms);
 /* Whether these are our threads: some of what POSIX leaves open is otherwise with the C library's.

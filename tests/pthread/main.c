@@ -20,6 +20,9 @@ void same_(long got, long wanted, const char* text, const char* where, const cha
   printf("not ok  %s: %s is %ld, not %ld (%s:%d)\n", where, text, got, wanted, file, line);
 }
 
+static const char* why_skipped;
+void skip(const char* why) { why_skipped = why; }
+
 struct timespec from_now(clockid_t clock, long ms) {
   struct timespec t;
   clock_gettime(clock, &t);
@@ -81,9 +84,14 @@ static int is_wanted(const struct test_case* c) {
 static void run_if_wanted(const struct test_case* c) {
   if (!is_wanted(c)) return;
   const int before = failures;
+  why_skipped = NULL;
   c->run();
   ++cases_run;
-  if (failures == before) printf("ok      %s\n", c->name);
+  if (failures != before) return;
+  if (why_skipped != NULL)
+    printf("skipped %s: %s\n", c->name, why_skipped);
+  else
+    printf("ok      %s\n", c->name);
 }
 static int status_of_all(void) {
   printf("%d cases, %d failures\n", cases_run, failures);

@@ -179,10 +179,10 @@ std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
   const std::size_t n = peers.size();
   for (std::size_t i = 0; i < n && handed_over < messages_max; ++i) {
     peer& p = *peers[(next_ + i) % n];
-    if (p.lost.load(std::memory_order_relaxed)) continue;
     header h;
     std::span<const std::byte> payload;
-    while (handed_over < messages_max) {
+    // Whom on_message() may drop.
+    while (handed_over < messages_max && !p.lost.load(std::memory_order_relaxed)) {
       const bool looks = p.in.has_read_all();
       const std::uint64_t sent = p.messages_out.load(std::memory_order_relaxed);
       // Looked it has to be in the end: after unattended() nobody else does.

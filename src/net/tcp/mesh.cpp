@@ -51,7 +51,7 @@ class mesh {
     while (missing_ > 0) {
       now_ns_ = options_.ground->now_ns();
       if (now_ns_ >= deadline_ns_ && ++late_looks > late_looks_max) {
-        if (!options_.partial || unauthenticated_.has_run_out()) give_up();
+        if (!options_.partial || has_run_out()) give_up();
         break;
       }
       unauthenticated_.drop_late(now_ns_);
@@ -69,8 +69,9 @@ class mesh {
   struct other {
     std::optional<conversation> ours;  // while we talk to it
     unsigned attempts = 0;
-    std::int64_t next_ns = 0;  // not before then
-    std::string trouble;       // the last thing that went wrong
+    std::int64_t next_ns = 0;    // not before then
+    std::string trouble;         // the last thing that went wrong
+    bool no_descriptor = false;  // that was none of its doing
   };
 
   [[nodiscard]] bool expects(node_id n) const noexcept {
@@ -86,10 +87,14 @@ class mesh {
         s = options_.ground->connect(directory_[n], options_.socket_buffer_bytes);
       } catch (const user_error&) {
         throw;
+      } catch (const no_descriptor_left& e) {
+        had_no_descriptor_for(n, e.what());
+        continue;
       } catch (const error& e) {
         failed(n, e.what());
         continue;
       }
+      o.no_descriptor = false;
       // It may be a while until that node looks; only the deadline limits our patience.
       o.ours.emplace(conversation{std::move(s), handshake::connector(me_, n, fresh_nonce()),
                                   text_of(directory_[n]), deadline_ns_});
@@ -180,6 +185,21 @@ class mesh {
     o.next_ns = now_ns_ + (first_pause_ns << (o.attempts - 1));
   }
 
+  // No failure of node n, which is tried until the deadline.
+  void had_no_descriptor_for(node_id n, const std::string& why) {
+    if (!options_.partial) return failed(n, why);
+    other& o = nodes_[n];
+    o.trouble = why;
+    o.no_descriptor = true;
+    o.next_ns = now_ns_ + first_pause_ns;
+  }
+
+  [[nodiscard]] bool has_run_out() const noexcept {
+    return unauthenticated_.has_run_out() ||
+           std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const other& o) { return o.no_descriptor; });
+  }
+
   void welcome(conversation& s) {
     const node_id n = s.talk.peer();
     if (sockets_[n]) return;  // a second one got its verdict at the same time
@@ -213,9 +233,7 @@ class mesh {
     }
     throw error("node " + std::to_string(me_.node) + " waited in vain for " + who +
                 ": not joined within the time limit" +
-                (!unauthenticated_.has_run_out()
-                     ? ""
-                     : "; this node ran out of descriptors: raise ulimit -n"));
+                (has_run_out() ? "; this node ran out of descriptors: raise ulimit -n" : ""));
   }
 
   const identity& me_;

@@ -35,7 +35,7 @@ struct mesh_options {
   int news = -1;
   std::function<void()> on_news = {};
   // Who cannot be reached, or has not come when the deadline has passed, is left out, and why
-  // (empty if it was not heard of). Not where this node ran out of descriptors.
+  // (empty if it was not heard of). Not where this node has no descriptor for them.
   bool partial = false;
   std::function<void(node_id n, const std::string& why)> on_left_out = {};
   // Told of everybody who is refused: where from, why ("does not know this job's key").

@@ -222,7 +222,7 @@ void outgoing::write_staged(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     if (wrote(n, data.size(), code) != written::all && blocking_) {
       // The time for one write is over; the sender thread looks after other things and comes back.
-      if (ring_.used() > 0) leave_to_sender(0);
+      if (ring_.used() > 0 && !lost_.load(std::memory_order_relaxed)) leave_to_sender(0);
       break;
     }
   }
@@ -305,6 +305,7 @@ bool outgoing::restart(int fd) {
   next_sequence_ = 0;
   full_ = refused_ = false;
   trouble_.clear();
+  due_ns_.store(never_ns);
   pending_.store(false, std::memory_order_relaxed);
   lost_.store(false, std::memory_order_relaxed);
   return true;

@@ -19,7 +19,12 @@ namespace {
 
 os::descriptor make_socket(int family, std::size_t buffer_bytes) {
   os::descriptor s(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!s) throw errno_error("cannot make a socket", errno);
+  if (!s) {
+    const int code = errno;
+    const error e = errno_error("cannot make a socket", code);
+    if (is_want_of_descriptors(code)) throw no_descriptor_left(e.what());
+    throw e;
+  }
   // Before connecting or listening: the window that the two sides agree on follows from it.
   if (buffer_bytes != 0) {
     const int bytes = static_cast<int>(buffer_bytes);
@@ -39,6 +44,10 @@ void send_at_once(int fd) noexcept {
 std::string text_of(const launch::address& a) {
   const bool v6 = a.host.find(':') != std::string::npos;
   return (v6 ? "[" + a.host + "]" : a.host) + ":" + std::to_string(a.port);
+}
+
+bool is_want_of_descriptors(int code) noexcept {
+  return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
 }
 
 os::descriptor connect_to(const launch::address& to, std::size_t buffer_bytes) {

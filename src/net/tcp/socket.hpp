@@ -8,14 +8,23 @@
 
 #include "launch/address.hpp"
 #include "os/descriptor.hpp"
+#include "strata/error.hpp"
 
 namespace strata::net::tcp {
 
 // For people: 127.0.0.1:4711, [::1]:4711.
 std::string text_of(const launch::address& a);
 
+// There is none for a socket, or no memory: nothing that the other end could help.
+class no_descriptor_left : public error {
+ public:
+  using error::error;
+};
+// Whether an errno value means that.
+bool is_want_of_descriptors(int code) noexcept;
+
 // Begins to connect; the socket becomes writable when that has succeeded or failed. Throws
-// strata::error when there is no such address or no descriptor left. buffer_bytes: see options.
+// strata::error when there is no such address, or no_descriptor_left. buffer_bytes: see options.
 os::descriptor connect_to(const launch::address& to, std::size_t buffer_bytes);
 
 // 0, or the errno value with which connecting failed.

@@ -43,12 +43,13 @@ void unauthenticated::accept_all(std::size_t door, std::int64_t now_ns) {
     std::string from;
     os::descriptor s = ground_.accept(doors_[door].get(), from);
     if (!s) {
-      if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+      if (!is_want_of_descriptors(errno)) return;
       // Make room and look again soon; the listening socket would report it without end.
       if (!all_.empty()) all_.pop_front();
       listen_again_ns_ = now_ns + no_descriptor_pause_ns;
       return;
     }
+    listen_again_ns_ = 0;
     if (all_.size() >= limits_.most) all_.pop_front();
     all_.push_back({{std::move(s), handshake::acceptor(me_, has_joined_, fresh_nonce()),
                      std::move(from), now_ns + limits_.each_ns},

@@ -47,7 +47,7 @@ class unauthenticated {
       if (polled[first_door_ + d].revents != 0) accept_all(d, now_ns);
     }
   }
-  // There was no descriptor for one of them.
+  // There was no descriptor for the last of them.
   [[nodiscard]] bool has_run_out() const noexcept { return listen_again_ns_ != 0; }
 
  private:
