@@ -73,6 +73,9 @@ void messenger::fetch_by_reading(const arrival::offered& offer, request& receive
   const bool read =
       j.copy != nullptr ? read_together(j, offer, node, into) : read_part(offer, 0, into);
   give_back(j);
+  // As by the other ways, whatever the sender has heard.
+  if (broken_.load(std::memory_order_acquire)) return receive.finish(outcome::lost);
+  // Where the sender has heard of a loss, and this node has not, it waits there until it does.
   if (!read) {
     readable_[node].store(false, memory_order_relaxed);
     return fetch_from_node(offer, receive, into);

@@ -138,7 +138,7 @@ void messenger::transmit(lane& l, request& r, load what) {
     retry_without_memory([&] { offers_.emplace(number, open_offer{&r}); });
   }
   r.order = number;
-  const process_mark mark = own_mark();
+  const process_mark mark = offers_mark_.get();
   post(to, kind::offer,
        offer_head{.target = r.info.target.bits(),
                   .source = r.info.source.bits(),

@@ -34,6 +34,7 @@
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
 #include "messages/port.hpp"
+#include "messages/process_memory.hpp"
 #include "messages/request.hpp"
 #include "messages/wanted_patterns.hpp"
 #include "messages/wire.hpp"
@@ -318,6 +319,8 @@ class messenger final : public cluster::visiting_protocol {
 
   std::mutex transfers_mutex_;  // of large messages
   std::unordered_map<std::uint64_t, open_offer> offers_;
+  // By which others read what is offered: until on_lost().
+  revocable_mark offers_mark_;
   std::unordered_map<std::uint64_t, fetch> fetches_;
   std::uint64_t next_number_ = 1;
 

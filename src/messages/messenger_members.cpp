@@ -137,6 +137,8 @@ std::vector<request*> messenger::take_waiting(const std::exception_ptr& error) {
   // Release: the loss. Partner: the acquire loads of whoever begins. Under each lock below, so that
   // nobody waits who has not seen it.
   broken_.store(true, std::memory_order_seq_cst);
+  // Before anybody hears that its send is lost, and uses its memory for something else.
+  offers_mark_.revoke();
   std::vector<request*> ended;
   std::vector<std::unique_ptr<arrival>> gone;
   ports_.for_each([&](port& p) {

@@ -103,9 +103,7 @@ void messenger::wait_for_helper(const joint_copies::copy& c, const arrival::offe
   for (unsigned i = 0; i < yields && !c.is_alone(); ++i) (void)::sched_yield();
   std::int64_t lost_since_ns = 0;
   while (!c.is_alone()) {
-    std::uint64_t seen = 0;
-    if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
-                      offer.mark_address, &seen, sizeof(seen)))
+    if (!is_there(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark}))
       return;  // nobody is there who could write
     // A lost node may have been stopped just before it wrote, and go on one day.
     if (broken_.load(std::memory_order_acquire)) {
