@@ -9,10 +9,9 @@
 
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
-#include "messages/retry_without_memory.hpp"
+#include "messages/run_for_others.hpp"
 #include "os/clock.hpp"
 #include "strata/detail/join.hpp"
-#include "strata/runtime.hpp"
 
 namespace strata::messages {
 
@@ -125,9 +124,7 @@ void messenger::on_help(net::node_id from, cluster::reader& r) {
       head.bytes / head.piece_bytes >= joint_copies::copy::pieces_max)
     throw cluster::malformed("a call for help that nobody can give");
   auto help = [this, from, head, &with = theirs[head.copy]] { help_to_copy(from, head, with); };
-  // Who has called for it waits.
-  here_->run_soon(
-      retry_without_memory([&] { return new detail::detached_call<decltype(help)>(help); }));
+  run_for_others(*here_, help);  // who has called for it waits
 }
 
 void messenger::help_to_copy(net::node_id to, const help_head& head, joint_copies::copy& with) {

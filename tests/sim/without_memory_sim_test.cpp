@@ -181,6 +181,80 @@ TEST(simulated_without_memory, messages_of_other_nodes_are_not_lost) {
   }
 }
 
+// Large ones that the network moves: where they are expected, and where they are given.
+TEST(simulated_without_memory, messages_move_in_the_end) {
+  constexpr std::size_t in_tree = 4 * sizeof(void*);
+  constexpr std::size_t expected =
+      in_tree + sizeof(std::pair<const std::pair<node_id, std::uint64_t>, std::span<std::byte>>);
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const bool by_giver : {false, true}) {
+      program_job p(seed, {.nodes = 2, .transfer_bytes_min = 50'000});
+      const std::vector<std::byte> sent(large, std::byte{6});
+      endpoint_id to;
+      bool is_offered = false;
+      std::optional<refused_new> first_try;
+      p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+        is_offered |= k == cluster::kind::offer;
+        return false;
+      };
+      p.job->node(0).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+        if (by_giver && k == cluster::kind::pull) first_try.emplace(1, SIZE_MAX, 1);
+        return false;
+      };
+      p.begin(1, [&] {
+        endpoint mine;
+        to = mine.id();
+        while (!is_offered) p.pause(100'000);
+        std::vector<std::byte> content(large);
+        if (!by_giver) first_try.emplace(expected, expected, 1);
+        EXPECT_EQ(mine.receive(content).bytes, large);
+        EXPECT_EQ(refused_new::refused(), 1U);
+        EXPECT_EQ(content, sent);
+      });
+      p.begin(0, [&] {
+        endpoint mine;
+        while (!to) p.pause(100'000);
+        mine.send(to, 1, sent);
+      });
+      p.run();
+      EXPECT_EQ(p.job->node(1).messenger.counted().moved, 1U);
+    }
+  }
+}
+
+// They are matched already, and nobody else would fetch them.
+TEST(simulated_without_memory, messages_that_a_task_fetches_wait_for_room_in_its_queue) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 2});
+    const std::vector<std::byte> sent(large, std::byte{8});
+    endpoint_id to;
+    unsigned refused = 0;
+    p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+      if (k != cluster::kind::offer) return false;
+      p.job->node(1).queues = [&] {
+        p.job->node(1).queues = {};
+        ++refused;
+        throw std::bad_alloc();
+      };
+      return false;
+    };
+    p.begin(1, [&] {
+      endpoint mine;
+      to = mine.id();
+      EXPECT_EQ(mine.receive_message().content, sent);
+    });
+    p.begin(0, [&] {
+      endpoint mine;
+      while (!to) p.pause(100'000);
+      mine.send(to, 1, sent);
+    });
+    p.run();
+    EXPECT_EQ(refused, 1U);
+  }
+}
+
 // As the account of its node gets full: from then on what is waited for comes only if it is sought.
 TEST(simulated_without_memory, what_is_waited_for_is_sought) {
   constexpr message_tag others = 1, wanted = 2;
