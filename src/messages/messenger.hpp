@@ -165,9 +165,11 @@ class messenger final : public cluster::visiting_protocol {
     std::atomic<std::uint64_t> read{0}, helped{0}, moved{0}, pulled{0}, bytes_copied{0};
   };
 
+  // What ends, linked by what it has waited by: so nobody is forgotten for want of memory.
+  using ended_requests = match_list<request, 0>;
   // Begins with the reason that throw_loss() gives: everybody who waits, or will. Takes what waits
   // for a match or for room out of where it does.
-  [[nodiscard]] std::vector<request*> take_waiting(const std::exception_ptr& error);
+  [[nodiscard]] ended_requests take_waiting(const std::exception_ptr& error);
   [[noreturn]] static void refuse_source(net::node_id node);
   // Throws misuse_error where its node is none of this job.
   void check_target(endpoint_id to) const;
@@ -241,6 +243,9 @@ class messenger final : public cluster::visiting_protocol {
   void transmit(lane& l, request& r, load what);
   std::vector<request*> send_waiting(lane& l);
   void close_lane(endpoint_id target, outcome how);
+  // With the shard's lock: the same for a lane that is there. What waited in it is the caller's, to
+  // be ended without the lock.
+  ended_requests end_lane(shard& s, lane& l, outcome how);
   void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, end_word how);
   void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how) {
     refuse(sender, target, offer,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <new>
 #include <optional>
@@ -253,6 +254,84 @@ TEST(simulated_without_memory, messages_that_a_task_fetches_wait_for_room_in_its
     p.run();
     EXPECT_EQ(refused, 1U);
   }
+}
+
+// Whatever they wait for: a message, its match, or room.
+TEST(simulated_without_memory, who_waits_for_a_node_hears_of_its_end) {
+  for (const bool is_lost : {false, true}) {
+    SCOPED_TRACE(is_lost ? "lost" : "left");
+    program_job p(1, {.nodes = 2});
+    messages::messenger& waits = p.job->node(0).messenger;
+    endpoint_id to;
+    bool has_ended = false;
+    // What it is offered it never hears of, as it is gone.
+    p.job->node(1).hears = [](node_id, cluster::kind k, std::span<const std::byte>) {
+      return k == cluster::kind::offer;
+    };
+    p.begin(1, [&] {
+      endpoint mine;
+      to = mine.id();
+      while (!has_ended) p.pause(100'000);
+    });
+    p.begin(0, [&] {
+      endpoint mine;
+      while (!to) p.pause(100'000);
+      std::array<std::array<std::byte, 4>, 20> rooms;
+      std::vector<transfer> receives, are_offered, want_room;
+      for (auto& room : rooms) {
+        receives.push_back(mine.start_receive(room, to));
+        are_offered.push_back(mine.start_synchronous_send(to, 1, room));
+      }
+      const std::vector<std::byte> content(messages::eager_bytes_max);
+      for (std::size_t sent = 0; sent < 2 * messages::window_bytes; sent += content.size())
+        want_room.push_back(mine.start_send(to, 1, content));
+      std::erase_if(want_room, [](const transfer& t) { return t.test(); });
+      EXPECT_GE(want_room.size(), rooms.size());
+      const std::exception_ptr loss = std::make_exception_ptr(node_lost_error(1, "it is gone"));
+      {
+        const refused_new nothing(1);
+        if (is_lost) {
+          waits.on_lost(loss);
+        } else {
+          waits.on_left(1);
+        }
+      }
+      has_ended = true;
+      for (transfer& t : receives) EXPECT_THROW(t.wait(), node_lost_error);
+      for (std::vector<transfer>* const sends : {&are_offered, &want_room}) {
+        for (transfer& t : *sends) {
+          ASSERT_TRUE(t.test());
+          if (is_lost) {
+            EXPECT_THROW(t.wait(), node_lost_error);
+          } else {
+            EXPECT_THROW(t.wait(), endpoint_closed_error);
+          }
+        }
+      }
+    });
+    p.run();
+  }
+}
+
+// Those that wait in this process for each other as well.
+TEST(simulated_without_memory, who_waits_within_a_node_hears_of_a_loss) {
+  program_job p(1, {.nodes = 2});
+  p.begin(0, [&] {
+    endpoint mine, is_full;
+    std::array<std::array<std::byte, 4>, 20> rooms;
+    std::vector<transfer> in_vain;
+    for (auto& room : rooms) {
+      in_vain.push_back(mine.start_receive(room));
+      in_vain.push_back(mine.start_synchronous_send(is_full.id(), 1, room));
+    }
+    const std::exception_ptr loss = std::make_exception_ptr(node_lost_error(1, "it is gone"));
+    {
+      const refused_new nothing(1);
+      p.job->node(0).messenger.on_lost(loss);
+    }
+    for (transfer& t : in_vain) EXPECT_THROW(t.wait(), node_lost_error);
+  });
+  p.run();
 }
 
 // As the account of its node gets full: from then on what is waited for comes only if it is sought.
