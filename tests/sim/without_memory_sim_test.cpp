@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -418,6 +419,48 @@ TEST(simulated_without_memory, members_leave_with_what_they_wait_for) {
       };
       p.begin(0, [&] { EXPECT_THROW(exchange(0), std::bad_alloc); });
       p.begin(1, [&] { EXPECT_THROW(exchange(1), member_left_error); });
+      p.run();
+    }
+  }
+}
+
+// The first it cannot tell at once, or has told already when it cannot tell the second.
+TEST(simulated_without_memory, members_tell_all_others_that_they_leave) {
+  constexpr unsigned members = 3;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const bool is_first : {false, true}) {
+      program_job p(seed, {.nodes = members});
+      std::array<endpoint_id, members> all;
+      std::optional<refused_new> untold;
+      const auto refuse = [&] {
+        if (!untold) untold.emplace(sizeof(messages::request), sizeof(messages::request), 1);
+      };
+      const auto meet = [&](unsigned rank) {
+        endpoint mine;
+        all[rank] = mine.id();
+        while (std::count(all.begin(), all.end(), endpoint_id()) != 0) p.pause(100'000);
+        messages::member me(mine, {all.begin(), all.end()});
+        me.perform(messages::operation::barrier, 0, [&] {
+          if (rank == 0) {
+            if (is_first) refuse();
+            p.job->node(0).says = [&](node_id, cluster::kind k) {
+              if (k == cluster::kind::message) refuse();
+            };
+            throw std::runtime_error("it has had enough");
+          }
+          me.meet();
+        });
+      };
+      p.begin(0, [&] {
+        EXPECT_THROW(meet(0), std::runtime_error);
+        EXPECT_EQ(refused_new::refused(), 1U);
+        p.job->node(0).says = {};
+      });
+      for (unsigned rank = 1; rank < members; ++rank) {
+        p.begin(static_cast<node_id>(rank),
+                [&, rank] { EXPECT_THROW(meet(rank), member_left_error); });
+      }
       p.run();
     }
   }
