@@ -9,8 +9,8 @@
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
 #include "messages/retry_without_memory.hpp"
+#include "messages/run_for_others.hpp"
 #include "strata/detail/check.hpp"
-#include "strata/runtime.hpp"
 
 namespace strata::messages {
 
@@ -57,8 +57,7 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
                           (makes_room && m.bytes > make_room_in_handler_max);
   if (!in_handler || !takes_long) return begin();
   // The message is matched already.
-  here_->run_soon(
-      retry_without_memory([&] { return new detail::detached_call<decltype(begin)>(begin); }));
+  run_for_others(*here_, begin);
 }
 
 bool messenger::is_attended(net::node_id node) const noexcept {
@@ -73,6 +72,9 @@ void messenger::fetch_by_reading(const arrival::offered& offer, request& receive
   const bool read =
       j.copy != nullptr ? read_together(j, offer, node, into) : read_part(offer, 0, into);
   give_back(j);
+  // As by the other ways, whatever the sender has heard.
+  if (broken_.load(std::memory_order_acquire)) return receive.finish(outcome::lost);
+  // Where the sender has heard of a loss, and this node has not, it waits there until it does.
   if (!read) {
     readable_[node].store(false, memory_order_relaxed);
     return fetch_from_node(offer, receive, into);
@@ -115,7 +117,7 @@ void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
 // but the computation is not over.
 void messenger::fetch_in_one(std::uint64_t number, fetch& f, net::transfers& way) {
   // That connection has ended. If the node has not, it is reached in another way.
-  if (!way.expect(f.from, number, f.into)) {
+  if (!retry_without_memory([&] { return way.expect(f.from, number, f.into); })) {
     paths_.pulled.fetch_add(1, memory_order_relaxed);
     return ask_for_more(number, f);
   }
@@ -216,7 +218,9 @@ void messenger::give_in_one(net::node_id to, const pull_head& head, open_offer& 
     throw cluster::malformed("a request for a transfer that there cannot be");
   // The connection has ended, or another one has taken its place: as the other end hears of that it
   // asks for pieces.
-  if (way == nullptr || !way->give(to, head.pull, o.send->from, head.offer)) return;
+  if (way == nullptr ||
+      !retry_without_memory([&] { return way->give(to, head.pull, o.send->from, head.offer); }))
+    return;
   o.moves = true;
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);
 }

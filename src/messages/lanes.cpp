@@ -138,7 +138,7 @@ void messenger::transmit(lane& l, request& r, load what) {
     retry_without_memory([&] { offers_.emplace(number, open_offer{&r}); });
   }
   r.order = number;
-  const process_mark mark = own_mark();
+  const process_mark mark = offers_mark_.get();
   post(to, kind::offer,
        offer_head{.target = r.info.target.bits(),
                   .source = r.info.source.bits(),
@@ -170,35 +170,40 @@ std::vector<request*> messenger::send_waiting(lane& l) {
   return ended;
 }
 
+messenger::ended_requests messenger::end_lane(shard& s, lane& l, outcome how) {
+  ended_requests waiting;
+  bool is_news = false;
+  {
+    const std::lock_guard lock(l.lock);
+    is_news = l.open == outcome::done;
+    l.open = how;
+    waiting = std::exchange(l.waiting, {});
+    waiting.for_each([](request& r) { r.at = request::place::nowhere; });
+  }
+  // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still
+  // has it hears so.
+  if (is_news) retry_without_memory([&] { s.closed.push_back(l.target); });
+  if (s.closed.size() > closed_names_max) {
+    if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
+      {
+        const std::lock_guard lock(oldest->second->lock);
+        s.eager += oldest->second->eager;
+      }
+      s.lanes.erase(oldest);  // another one: this one's name is the last
+    }
+    s.closed.pop_front();
+  }
+  return waiting;
+}
+
 void messenger::close_lane(endpoint_id target, outcome how) {
   shard& s = shard_of(target);
-  std::shared_ptr<lane> l;
-  match_list<request, 0> waiting;
+  ended_requests waiting;
   {
     const std::lock_guard lock(s.lock);
     // The name is remembered for a while: who sends there later is told at once.
-    l = retry_without_memory([&] { return lane_in(s, target); });
-    bool is_news = false;
-    {
-      const std::lock_guard one(l->lock);
-      is_news = l->open == outcome::done;
-      l->open = how;
-      waiting = std::exchange(l->waiting, {});
-      waiting.for_each([](request& r) { r.at = request::place::nowhere; });
-    }
-    // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still
-    // has it hears so.
-    if (is_news) retry_without_memory([&] { s.closed.push_back(target); });
-    if (s.closed.size() > closed_names_max) {
-      if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
-        {
-          const std::lock_guard one(oldest->second->lock);
-          s.eager += oldest->second->eager;
-        }
-        s.lanes.erase(oldest);
-      }
-      s.closed.pop_front();
-    }
+    const std::shared_ptr<lane> l = retry_without_memory([&] { return lane_in(s, target); });
+    waiting = end_lane(s, *l, how);
   }
   waiting.for_each([how](request& r) { r.finish(how); });
 }

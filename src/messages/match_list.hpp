@@ -29,6 +29,10 @@ struct match_list {
     (at.previous != nullptr ? at.previous->links[Which].next : first) = at.next;
     (at.next != nullptr ? at.next->links[Which].previous : last) = at.previous;
   }
+  // All of the other one, which is of no use then.
+  void append_all(match_list& others) noexcept {
+    others.for_each([this](Entry& e) { append(e); });
+  }
   // Calls f(entry) for all, in their order. f may remove the entry.
   template <class F>
   void for_each(F&& f) {

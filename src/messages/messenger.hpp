@@ -34,6 +34,7 @@
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
 #include "messages/port.hpp"
+#include "messages/process_memory.hpp"
 #include "messages/request.hpp"
 #include "messages/wanted_patterns.hpp"
 #include "messages/wire.hpp"
@@ -164,9 +165,11 @@ class messenger final : public cluster::visiting_protocol {
     std::atomic<std::uint64_t> read{0}, helped{0}, moved{0}, pulled{0}, bytes_copied{0};
   };
 
+  // What ends, linked by what it has waited by: so nobody is forgotten for want of memory.
+  using ended_requests = match_list<request, 0>;
   // Begins with the reason that throw_loss() gives: everybody who waits, or will. Takes what waits
   // for a match or for room out of where it does.
-  [[nodiscard]] std::vector<request*> take_waiting(const std::exception_ptr& error);
+  [[nodiscard]] ended_requests take_waiting(const std::exception_ptr& error);
   [[noreturn]] static void refuse_source(net::node_id node);
   // Throws misuse_error where its node is none of this job.
   void check_target(endpoint_id to) const;
@@ -240,6 +243,9 @@ class messenger final : public cluster::visiting_protocol {
   void transmit(lane& l, request& r, load what);
   std::vector<request*> send_waiting(lane& l);
   void close_lane(endpoint_id target, outcome how);
+  // With the shard's lock: the same for a lane that is there. What waited in it is the caller's, to
+  // be ended without the lock.
+  ended_requests end_lane(shard& s, lane& l, outcome how);
   void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, end_word how);
   void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how) {
     refuse(sender, target, offer,
@@ -318,6 +324,8 @@ class messenger final : public cluster::visiting_protocol {
 
   std::mutex transfers_mutex_;  // of large messages
   std::unordered_map<std::uint64_t, open_offer> offers_;
+  // By which others read what is offered: until on_lost().
+  revocable_mark offers_mark_;
   std::unordered_map<std::uint64_t, fetch> fetches_;
   std::uint64_t next_number_ = 1;
 

@@ -39,15 +39,16 @@ void messenger::on_coming(net::node_id node, bool same_host) {
 }
 
 void messenger::on_left(net::node_id node) {
-  std::vector<endpoint_id> gone;
+  ended_requests refused, ended;
   for (shard& s : shards_) {
     const std::lock_guard lock(s.lock);
     for (const auto& [target, l] : s.lanes) {
-      if (target.node() == node) gone.push_back(target);
+      if (target.node() != node) continue;
+      ended_requests waited = end_lane(s, *l, outcome::closed);
+      refused.append_all(waited);
     }
   }
-  for (const endpoint_id target : gone) close_lane(target, outcome::closed);
-  std::vector<request*> ended;
+  refused.for_each([](request& r) { r.finish(outcome::closed); });
   // What has come from there is received already, or waits.
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
@@ -55,23 +56,25 @@ void messenger::on_left(net::node_id node) {
       if (!r.wanted.source || r.wanted.source.node() != node) return;
       p.receives.remove(r);
       r.at = request::place::nowhere;
-      ended.push_back(&r);
+      ended.append(r);
     });
   });
   {
     const std::lock_guard lock(transfers_mutex_);
-    for (auto at = offers_.begin(); at != offers_.end();) {
-      const bool ends = at->second.send->info.target.node() == node && !at->second.is_in_use();
-      if (ends) ended.push_back(at->second.send);
-      at = ends ? offers_.erase(at) : std::next(at);
-    }
-    for (auto at = fetches_.begin(); at != fetches_.end();) {
-      const bool ends = at->second.from == node && !at->second.moves;
-      if (ends) ended.push_back(at->second.receive);
-      at = ends ? fetches_.erase(at) : std::next(at);
-    }
+    std::erase_if(offers_, [&](const auto& one) {
+      const open_offer& o = one.second;
+      const bool ends = o.send->info.target.node() == node && !o.is_in_use();
+      if (ends) ended.append(*o.send);
+      return ends;
+    });
+    std::erase_if(fetches_, [&](const auto& one) {
+      const fetch& f = one.second;
+      const bool ends = f.from == node && f.moves == nullptr;
+      if (ends) ended.append(*f.receive);
+      return ends;
+    });
   }
-  for (request* const r : ended) r->finish(outcome::left);
+  ended.for_each([](request& r) { r.finish(outcome::left); });
   names.forget_those_of(node);
   names.members_have_changed();
 }
@@ -132,19 +135,21 @@ net::node_id messenger::home_of(std::size_t hash) const noexcept {
   return members.of(home) == cluster::standing::left ? net::node_id{0} : home;
 }
 
-std::vector<request*> messenger::take_waiting(const std::exception_ptr& error) {
+messenger::ended_requests messenger::take_waiting(const std::exception_ptr& error) {
   loss_ = error;
   // Release: the loss. Partner: the acquire loads of whoever begins. Under each lock below, so that
   // nobody waits who has not seen it.
   broken_.store(true, std::memory_order_seq_cst);
-  std::vector<request*> ended;
-  std::vector<std::unique_ptr<arrival>> gone;
+  // Before anybody hears that its send is lost, and uses its memory for something else.
+  offers_mark_.revoke();
+  ended_requests ended;
+  match_list<arrival, 0> gone;
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
     p.receives.for_each([&](request& r) {
       p.receives.remove(r);
       r.at = request::place::nowhere;
-      ended.push_back(&r);
+      ended.append(r);
     });
     // Within this process too: who would receive them may be waiting for the node that is lost.
     p.messages.for_each([&](arrival& a) {
@@ -152,8 +157,8 @@ std::vector<request*> messenger::take_waiting(const std::exception_ptr& error) {
       if (sender == nullptr) return;
       p.messages.remove(a);
       sender->at = request::place::nowhere;
-      ended.push_back(sender);
-      gone.emplace_back(&a);
+      ended.append(*sender);
+      gone.append(a);
     });
   });
   for (shard& s : shards_) {
@@ -162,15 +167,16 @@ std::vector<request*> messenger::take_waiting(const std::exception_ptr& error) {
       const std::lock_guard one(l->lock);
       std::exchange(l->waiting, {}).for_each([&](request& r) {
         r.at = request::place::nowhere;
-        ended.push_back(&r);
+        ended.append(r);
       });
     }
   }
+  gone.for_each([](arrival& a) { delete &a; });
   return ended;
 }
 
 void messenger::on_lost(const std::exception_ptr& error) {
-  std::vector<request*> ended = take_waiting(error);
+  ended_requests ended = take_waiting(error);
   names.on_lost(error);
   waits.on_lost(error);
   objects->on_lost();
@@ -178,27 +184,27 @@ void messenger::on_lost(const std::exception_ptr& error) {
     const std::lock_guard lock(transfers_mutex_);
     // The memory of the others is in use: on_given(), help_to_copy() and on_arrived() end them.
     std::erase_if(offers_, [&](const auto& o) {
-      if (!o.second.is_in_use()) ended.push_back(o.second.send);
+      if (!o.second.is_in_use()) ended.append(*o.second.send);
       return !o.second.is_in_use();
     });
     std::erase_if(fetches_, [&](const auto& one) {
       const fetch& f = one.second;
       // Who was asked may not hear it any more.
       const bool ends = f.moves == nullptr || f.moves->withdraw(f.from, one.first);
-      if (ends) ended.push_back(f.receive);
+      if (ends) ended.append(*f.receive);
       return ends;
     });
   }
-  for (request* const r : ended) r->finish(outcome::lost);
+  ended.for_each([](request& r) { r.finish(outcome::lost); });
 }
 
 void messenger::retire() {
-  std::vector<request*> ended = take_waiting(std::make_exception_ptr(after_runtime()));
-  for (const auto& [number, o] : offers_) ended.push_back(o.send);
-  for (const auto& [number, f] : fetches_) ended.push_back(f.receive);
+  ended_requests ended = take_waiting(std::make_exception_ptr(after_runtime()));
+  for (const auto& [number, o] : offers_) ended.append(*o.send);
+  for (const auto& [number, f] : fetches_) ended.append(*f.receive);
   offers_.clear();
   fetches_.clear();
-  for (request* const r : ended) r->finish_over();
+  ended.for_each([](request& r) { r.finish_over(); });
   // What is still with its sender nobody can fetch.
   ports_.for_each([](port& p) {
     const std::lock_guard lock(p.lock);

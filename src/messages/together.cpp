@@ -9,10 +9,9 @@
 
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
-#include "messages/retry_without_memory.hpp"
+#include "messages/run_for_others.hpp"
 #include "os/clock.hpp"
 #include "strata/detail/join.hpp"
-#include "strata/runtime.hpp"
 
 namespace strata::messages {
 
@@ -103,9 +102,7 @@ void messenger::wait_for_helper(const joint_copies::copy& c, const arrival::offe
   for (unsigned i = 0; i < yields && !c.is_alone(); ++i) (void)::sched_yield();
   std::int64_t lost_since_ns = 0;
   while (!c.is_alone()) {
-    std::uint64_t seen = 0;
-    if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
-                      offer.mark_address, &seen, sizeof(seen)))
+    if (!is_there(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark}))
       return;  // nobody is there who could write
     // A lost node may have been stopped just before it wrote, and go on one day.
     if (broken_.load(std::memory_order_acquire)) {
@@ -127,9 +124,7 @@ void messenger::on_help(net::node_id from, cluster::reader& r) {
       head.bytes / head.piece_bytes >= joint_copies::copy::pieces_max)
     throw cluster::malformed("a call for help that nobody can give");
   auto help = [this, from, head, &with = theirs[head.copy]] { help_to_copy(from, head, with); };
-  // Who has called for it waits.
-  here_->run_soon(
-      retry_without_memory([&] { return new detail::detached_call<decltype(help)>(help); }));
+  run_for_others(*here_, help);  // who has called for it waits
 }
 
 void messenger::help_to_copy(net::node_id to, const help_head& head, joint_copies::copy& with) {

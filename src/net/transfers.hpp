@@ -32,7 +32,8 @@ class transfers {
   [[nodiscard]] virtual std::size_t bytes_min(node_id peer) noexcept = 0;
 
   // Not empty, and what `peer` gives under that number, which is of no other transfer from it, has
-  // as many bytes. False: the peer is lost, and nothing has happened.
+  // as many bytes. False: the peer is lost, and nothing has happened. Where this or give() throws
+  // bad_alloc it may be called again.
   [[nodiscard]] virtual bool expect(node_id peer, std::uint64_t number,
                                     std::span<std::byte> into) = 0;
   // True: it had not begun, and never will; on_arrived() is not called. Otherwise it will be.

@@ -215,6 +215,8 @@ class simulated_node final : public cluster::mailer,
   std::function<bool(node_id from, cluster::kind k, std::span<const std::byte> payload)> hears;
   // For tests: what it is about to say. May throw what post() may.
   std::function<void(node_id to, cluster::kind k)> says;
+  // For tests: a task is about to be queued. May throw what run_soon() may.
+  std::function<void()> queues;
   // As threads of the program would: by whatever they wait for, whether that may come from outside
   // the job.
   std::map<std::string, bool> waiting;

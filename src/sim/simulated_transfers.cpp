@@ -44,11 +44,12 @@ bool simulated_transfers::give(node_id peer, std::uint64_t number, std::span<con
                                                  .number = number,
                                                  .from = bytes,
                                                  .into = {}});
-  under_way_.push_back(m);
+  under_way_.reserve(under_way_.size() + 1);
   job_.in.at(later(word_ns_max), [this, m] {
     simulated_node& there = job_.node(m->taker);
     if (!there.has_crashed() && !job_.node(self_).has_crashed()) there.transfers.begin(m);
   });
+  under_way_.push_back(m);
   return true;
 }
 

@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace {
@@ -46,6 +49,48 @@ int owner(board& b) {
   ::sem_post(&b.to_other);
   await(b.to_owner);
   return memory == written_once ? 0 : 2;
+}
+
+TEST(process_memory, is_read_until_its_mark_is_revoked) {
+  const std::uint32_t self = own_process();
+  const std::string memory = at_first;
+  std::string seen(block_bytes, 'x');
+  revocable_mark mark;
+  const process_mark by = mark.get();
+  const auto read = [&] {
+    return read_process(self, by, reinterpret_cast<std::uintptr_t>(memory.data()), seen.data(),
+                        block_bytes);
+  };
+  if (!read()) GTEST_SKIP() << "this machine lets no process read memory";
+  EXPECT_EQ(seen, at_first);
+  EXPECT_TRUE(is_there(self, by));
+  mark.revoke();
+  EXPECT_FALSE(read());
+  EXPECT_TRUE(is_there(self, by)) << "it may still write";
+  EXPECT_FALSE(is_there(self, {by.address, by.value + 1}));
+}
+
+// The last bytes that can be read, or none of the next page's.
+TEST(process_memory, is_not_read_in_part) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const two =
+      ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(two, MAP_FAILED);
+  std::memset(two, 'a', 2 * page);
+  ASSERT_EQ(::mprotect(static_cast<std::byte*>(two) + page, page, PROT_NONE), 0);
+  const std::uint32_t self = own_process();
+  const auto begin = reinterpret_cast<std::uintptr_t>(two);
+  std::string seen(2 * page, 'x');
+  const bool readable = read_process(self, own_mark(), begin, seen.data(), page);
+  const bool all = read_process(self, own_mark(), begin, seen.data(), 2 * page);
+  const bool one_more = read_process(self, own_mark(), begin + 1, seen.data(), page);
+  const bool none = read_process(self, own_mark(), begin + page, seen.data(), page);
+  ::munmap(two, 2 * page);
+  if (!readable) GTEST_SKIP() << "this machine lets no process read memory";
+  EXPECT_FALSE(all);
+  EXPECT_FALSE(one_more);
+  EXPECT_FALSE(none);
+  EXPECT_TRUE(read_process(self, own_mark(), begin, seen.data(), 0)) << "there is nothing to read";
 }
 
 TEST(process_memory, is_written_until_its_owner_closes_the_door) {

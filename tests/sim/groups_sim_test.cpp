@@ -309,6 +309,39 @@ TEST(simulated_groups, end_when_a_node_is_lost) {
   }
 }
 
+// It finds that out before it has said anything to anybody.
+TEST(simulated_groups, are_left_by_who_hears_of_a_loss_as_an_operation_begins) {
+  constexpr node_id nodes = 3, victim = 2;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = nodes, .lost_after_ns = 50 * program_job::ms, .breaks_off = true},
+                  program_job::disorderly);
+    std::vector<endpoint_id> ids(nodes);
+    unsigned have_one = 0, told = 0;
+    for (node_id n = 0; n < nodes; ++n) {
+      p.begin(n, [&, n] {
+        endpoint mine;
+        ids[n] = mine.id();
+        while (std::count(ids.begin(), ids.end(), endpoint_id()) != 0) p.pause(50'000);
+        group all(mine, ids);
+        ++have_one;
+        if (n == victim) {
+          while (have_one != nodes) p.pause(50'000);
+          p.world.at(p.now_ns(), [&] { p.job->node(victim).crash(); });
+          return;
+        }
+        while (p.job->node(n).losses().empty()) p.pause(program_job::ms);
+        EXPECT_THROW(all.barrier(), node_lost_error);
+        EXPECT_THROW(all.barrier(), member_left_error);
+        EXPECT_THROW((void)all.all_reduce(1, std::plus<>()), member_left_error);
+        ++told;
+      });
+    }
+    p.run();
+    EXPECT_EQ(told, nodes - 1U);
+  }
+}
+
 // All who make it are told, whoever has ended, and of how many: the others too that only hear from
 // others.
 void make_with_some_that_have_ended(std::uint64_t seed, node_id nodes, unsigned on_each) {

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Once a simulated node is lost, whatever the program has for another one ends in the error that
 // names it, also where the program waits for nothing.
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "messages/messenger.hpp"
+#include "messages/process_memory.hpp"
 #include "program_job.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mailbox.hpp"
+#include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 
 namespace strata::test {
@@ -85,6 +94,65 @@ TEST(simulated_losses, are_heard_of_by_who_only_sends) {
       }
     }
     p.world.at(lost_ns, [&] { p.job->node(there->node).crash(); });
+    p.run();
+  }
+}
+
+bool can_read_memory() {
+  std::uint64_t seen = 0;
+  const messages::process_mark mark = messages::own_mark();
+  return messages::read_process(messages::own_process(), mark, mark.address, &seen, sizeof(seen));
+}
+
+// Where their sender has heard of a loss it uses the memory for something else; the other end hears
+// of it then, later or before. It waits for the message, or comes when it is there.
+TEST(simulated_losses, end_messages_that_are_still_with_their_sender) {
+  if (!can_read_memory()) GTEST_SKIP() << "this machine lets no process read memory";
+  constexpr node_id sender = 0, receiver = 1, lost = 2;
+  constexpr unsigned waits = 4;  // besides who hears of it at once
+  const std::exception_ptr loss = std::make_exception_ptr(node_lost_error(lost, "it is gone"));
+  for (unsigned how = 0; how < 8; ++how) {
+    const auto hears_at_once = [&](node_id n) { return (how >> n & 1U) != 0; };
+    if (!hears_at_once(sender) && !hears_at_once(receiver)) continue;
+    SCOPED_TRACE(std::string("a receive that ") + ((how & waits) != 0 ? "waits" : "comes") +
+                 (hears_at_once(sender) ? ", its sender" : "") +
+                 (hears_at_once(receiver) ? ", its receiver" : "") + " heard of it at once");
+    program_job p(1, {.nodes = 3});
+    p.job->node(receiver).messenger.on_coming(sender, true);
+    std::vector<std::byte> content(std::size_t{1} << 20, std::byte{1});
+    endpoint_id to;
+    bool is_known = false;
+    const auto break_off = [&](node_id n) {
+      p.job->node(n).break_off(loss);
+      if (n == sender) std::fill(content.begin(), content.end(), std::byte{2});
+    };
+    p.job->node(receiver).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+      if (k != cluster::kind::offer) return false;
+      // Behind the handler, and before the task that it may leave.
+      p.world.at(p.now_ns(), [&] {
+        is_known = true;
+        for (const node_id n : {sender, receiver}) {
+          if (hears_at_once(n)) {
+            break_off(n);
+          } else {
+            p.world.at(p.now_ns() + program_job::ms, [&, n] { break_off(n); });
+          }
+        }
+      });
+      return false;
+    };
+    p.begin(sender, [&] {
+      endpoint mine;
+      while (!to) p.pause(100'000);
+      EXPECT_THROW(mine.send(to, 1, content), node_lost_error);
+    });
+    p.begin(receiver, [&] {
+      endpoint mine;
+      to = mine.id();
+      while ((how & waits) == 0 && !is_known) p.pause(100'000);
+      EXPECT_THROW((void)mine.receive_message(), node_lost_error);
+      EXPECT_TRUE(is_known);
+    });
     p.run();
   }
 }

@@ -5,10 +5,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -181,6 +183,158 @@ TEST(simulated_without_memory, messages_of_other_nodes_are_not_lost) {
   }
 }
 
+// Large ones that the network moves: where they are expected, and where they are given.
+TEST(simulated_without_memory, messages_move_in_the_end) {
+  constexpr std::size_t in_tree = 4 * sizeof(void*);
+  constexpr std::size_t expected =
+      in_tree + sizeof(std::pair<const std::pair<node_id, std::uint64_t>, std::span<std::byte>>);
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const bool by_giver : {false, true}) {
+      program_job p(seed, {.nodes = 2, .transfer_bytes_min = 50'000});
+      const std::vector<std::byte> sent(large, std::byte{6});
+      endpoint_id to;
+      bool is_offered = false;
+      std::optional<refused_new> first_try;
+      p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+        is_offered |= k == cluster::kind::offer;
+        return false;
+      };
+      p.job->node(0).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+        if (by_giver && k == cluster::kind::pull) first_try.emplace(1, SIZE_MAX, 1);
+        return false;
+      };
+      p.begin(1, [&] {
+        endpoint mine;
+        to = mine.id();
+        while (!is_offered) p.pause(100'000);
+        std::vector<std::byte> content(large);
+        if (!by_giver) first_try.emplace(expected, expected, 1);
+        EXPECT_EQ(mine.receive(content).bytes, large);
+        EXPECT_EQ(refused_new::refused(), 1U);
+        EXPECT_EQ(content, sent);
+      });
+      p.begin(0, [&] {
+        endpoint mine;
+        while (!to) p.pause(100'000);
+        mine.send(to, 1, sent);
+      });
+      p.run();
+      EXPECT_EQ(p.job->node(1).messenger.counted().moved, 1U);
+    }
+  }
+}
+
+// They are matched already, and nobody else would fetch them.
+TEST(simulated_without_memory, messages_that_a_task_fetches_wait_for_room_in_its_queue) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 2});
+    const std::vector<std::byte> sent(large, std::byte{8});
+    endpoint_id to;
+    unsigned refused = 0;
+    p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+      if (k != cluster::kind::offer) return false;
+      p.job->node(1).queues = [&] {
+        p.job->node(1).queues = {};
+        ++refused;
+        throw std::bad_alloc();
+      };
+      return false;
+    };
+    p.begin(1, [&] {
+      endpoint mine;
+      to = mine.id();
+      EXPECT_EQ(mine.receive_message().content, sent);
+    });
+    p.begin(0, [&] {
+      endpoint mine;
+      while (!to) p.pause(100'000);
+      mine.send(to, 1, sent);
+    });
+    p.run();
+    EXPECT_EQ(refused, 1U);
+  }
+}
+
+// Whatever they wait for: a message, its match, or room.
+TEST(simulated_without_memory, who_waits_for_a_node_hears_of_its_end) {
+  for (const bool is_lost : {false, true}) {
+    SCOPED_TRACE(is_lost ? "lost" : "left");
+    program_job p(1, {.nodes = 2});
+    messages::messenger& waits = p.job->node(0).messenger;
+    endpoint_id to;
+    bool has_ended = false;
+    // What it is offered it never hears of, as it is gone.
+    p.job->node(1).hears = [](node_id, cluster::kind k, std::span<const std::byte>) {
+      return k == cluster::kind::offer;
+    };
+    p.begin(1, [&] {
+      endpoint mine;
+      to = mine.id();
+      while (!has_ended) p.pause(100'000);
+    });
+    p.begin(0, [&] {
+      endpoint mine;
+      while (!to) p.pause(100'000);
+      std::array<std::array<std::byte, 4>, 20> rooms;
+      std::vector<transfer> receives, are_offered, want_room;
+      for (auto& room : rooms) {
+        receives.push_back(mine.start_receive(room, to));
+        are_offered.push_back(mine.start_synchronous_send(to, 1, room));
+      }
+      const std::vector<std::byte> content(messages::eager_bytes_max);
+      for (std::size_t sent = 0; sent < 2 * messages::window_bytes; sent += content.size())
+        want_room.push_back(mine.start_send(to, 1, content));
+      std::erase_if(want_room, [](const transfer& t) { return t.test(); });
+      EXPECT_GE(want_room.size(), rooms.size());
+      const std::exception_ptr loss = std::make_exception_ptr(node_lost_error(1, "it is gone"));
+      {
+        const refused_new nothing(1);
+        if (is_lost) {
+          waits.on_lost(loss);
+        } else {
+          waits.on_left(1);
+        }
+      }
+      has_ended = true;
+      for (transfer& t : receives) EXPECT_THROW(t.wait(), node_lost_error);
+      for (std::vector<transfer>* const sends : {&are_offered, &want_room}) {
+        for (transfer& t : *sends) {
+          ASSERT_TRUE(t.test());
+          if (is_lost) {
+            EXPECT_THROW(t.wait(), node_lost_error);
+          } else {
+            EXPECT_THROW(t.wait(), endpoint_closed_error);
+          }
+        }
+      }
+    });
+    p.run();
+  }
+}
+
+// Those that wait in this process for each other as well.
+TEST(simulated_without_memory, who_waits_within_a_node_hears_of_a_loss) {
+  program_job p(1, {.nodes = 2});
+  p.begin(0, [&] {
+    endpoint mine, is_full;
+    std::array<std::array<std::byte, 4>, 20> rooms;
+    std::vector<transfer> in_vain;
+    for (auto& room : rooms) {
+      in_vain.push_back(mine.start_receive(room));
+      in_vain.push_back(mine.start_synchronous_send(is_full.id(), 1, room));
+    }
+    const std::exception_ptr loss = std::make_exception_ptr(node_lost_error(1, "it is gone"));
+    {
+      const refused_new nothing(1);
+      p.job->node(0).messenger.on_lost(loss);
+    }
+    for (transfer& t : in_vain) EXPECT_THROW(t.wait(), node_lost_error);
+  });
+  p.run();
+}
+
 // As the account of its node gets full: from then on what is waited for comes only if it is sought.
 TEST(simulated_without_memory, what_is_waited_for_is_sought) {
   constexpr message_tag others = 1, wanted = 2;
@@ -265,6 +419,48 @@ TEST(simulated_without_memory, members_leave_with_what_they_wait_for) {
       };
       p.begin(0, [&] { EXPECT_THROW(exchange(0), std::bad_alloc); });
       p.begin(1, [&] { EXPECT_THROW(exchange(1), member_left_error); });
+      p.run();
+    }
+  }
+}
+
+// The first it cannot tell at once, or has told already when it cannot tell the second.
+TEST(simulated_without_memory, members_tell_all_others_that_they_leave) {
+  constexpr unsigned members = 3;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const bool is_first : {false, true}) {
+      program_job p(seed, {.nodes = members});
+      std::array<endpoint_id, members> all;
+      std::optional<refused_new> untold;
+      const auto refuse = [&] {
+        if (!untold) untold.emplace(sizeof(messages::request), sizeof(messages::request), 1);
+      };
+      const auto meet = [&](unsigned rank) {
+        endpoint mine;
+        all[rank] = mine.id();
+        while (std::count(all.begin(), all.end(), endpoint_id()) != 0) p.pause(100'000);
+        messages::member me(mine, {all.begin(), all.end()});
+        me.perform(messages::operation::barrier, 0, [&] {
+          if (rank == 0) {
+            if (is_first) refuse();
+            p.job->node(0).says = [&](node_id, cluster::kind k) {
+              if (k == cluster::kind::message) refuse();
+            };
+            throw std::runtime_error("it has had enough");
+          }
+          me.meet();
+        });
+      };
+      p.begin(0, [&] {
+        EXPECT_THROW(meet(0), std::runtime_error);
+        EXPECT_EQ(refused_new::refused(), 1U);
+        p.job->node(0).says = {};
+      });
+      for (unsigned rank = 1; rank < members; ++rank) {
+        p.begin(static_cast<node_id>(rank),
+                [&, rank] { EXPECT_THROW(meet(rank), member_left_error); });
+      }
       p.run();
     }
   }

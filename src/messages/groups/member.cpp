@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "messages/groups/with_patience.hpp"
 #include "messages/request.hpp"
 #include "strata/error.hpp"
 
@@ -319,25 +321,30 @@ void member::leave(std::string_view why) noexcept {
   if (!own_) return;
   try {
     why_left_ = why;
-    notice mine;
-    mine.who = rank_;
-    const std::size_t length = std::min(why.size(), mine.text.size() - 1);
-    std::copy_n(why.data(), length, mine.text.data());
+  } catch (const std::bad_alloc&) {  // its own later operations do not say why
+  }
+  notice mine;
+  mine.who = rank_;
+  const std::size_t length = std::min(why.size(), mine.text.size() - 1);
+  std::copy_n(why.data(), length, mine.text.data());
+  try {
     std::vector<transfer> sends;
+    with_patience([&] { sends.reserve(size()); });
     for (unsigned i = 0; i < size(); ++i) {
-      if (i != rank_)
-        sends.push_back(
-            own_->start_send(peers_[i], place_of(operation::leave, 0, 0), bytes_of(mine)));
+      if (i == rank_) continue;
+      sends.push_back(with_patience([&] {
+        return own_->start_send(peers_[i], place_of(operation::leave, 0, 0), bytes_of(mine));
+      }));
     }
     // First: others may wait until this member receives, and it never will.
     close_announced();
     for (transfer& t : sends) {
       try {
-        t.wait();
+        with_patience([&] { t.wait(); });
       } catch (const error&) {  // has ended as well
       }
     }
-  } catch (...) {  // no memory; the others are not told
+  } catch (...) {  // nothing can be sent or waited for here
   }
   close();
 }

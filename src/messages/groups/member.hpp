@@ -61,11 +61,13 @@ class member {
   // One of those that give the same color; none where this one gives none. An operation.
   [[nodiscard]] std::unique_ptr<member> split(std::optional<unsigned> color, int key);
 
-  // Calls body(), which is one operation. Whatever it throws, this member has left then.
+  // Calls body(), which is one operation. Whatever is thrown, this member has left then.
   template <class Body>
   void perform(operation what, unsigned root, Body&& body) {
-    begin(what, root);
-    or_leave(body);
+    or_leave([&] {
+      begin(what, root);
+      body();
+    });
   }
 
   // ---- within an operation ----

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "messages/groups/member.hpp"
-#include "messages/retry_without_memory.hpp"
+#include "messages/groups/with_patience.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/thread_core.hpp"
 #include "strata/group.hpp"
@@ -60,11 +60,8 @@ struct verdict {
   }
 };
 
-// Once a node has joined others wait for what it says and hears, and nobody would tell them.
-template <class F>
-auto with_patience(F&& f) {
-  return messages::retry_without_memory(f, [] { this_thread::yield(); });
-}
+// Once a node has joined others wait for what it says and hears.
+using messages::with_patience;
 
 std::vector<joining> list_in(const message& m) {
   std::vector<joining> list(m.content.size() / sizeof(joining));
