@@ -43,6 +43,19 @@ class Strict(unittest.TestCase):
             self.assertEqual(self.ends_with(module, with_(**beyond), "--strict"), 1, beyond)
             self.assertEqual(self.ends_with(module, with_(**beyond)), 0, beyond)
 
+    def test_of_threads_is_about_ours(self):
+        module = written.loaded(root / "bench" / "threads" / "run")
+        measured = {"most_threads": 1}
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(module.measure, "run_all", lambda *_: {}), \
+                unittest.mock.patch.object(module.cores, "of", lambda given: None):
+            bench = pathlib.Path(folder) / "bench"
+            bench.mkdir()
+            for name in ["nptl", "strata"]:
+                with self.assertRaisesRegex(module.measure.Failed, "threads_strata is not built"):
+                    self.ends_with(module, measured, "--build-dir", folder)
+                (bench / ("threads_" + name)).touch()
+            self.assertEqual(self.ends_with(module, measured, "--build-dir", folder, "--out", folder + "/threads.md"), 0)
+
     def bear(self):
         module = written.loaded(root / "bench" / "bear" / "run")
         for where, name, instead in [(module.charts, "lines", lambda *_: ""),
