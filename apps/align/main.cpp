@@ -139,13 +139,14 @@ comparison_options options_of(apps::program& p, const command& c, const sequence
     throw strata::user_error("scores could exceed " + std::to_string(max_score) +
                              " with sequences this long; make the parameters smaller");
   }
-  const double cells =
-      static_cast<double>(m) * static_cast<double>(n) * (o.which == strands::both ? 2 : 1);
   o.hits = c.explain && !p.cli().given("--hits") ? 60 : c.hits;
-  o.least_score = c.explain && !p.cli().given("--min-score")
-                      ? std::max(1, chance_score(o.score, cells))
-                      : c.least_score;
+  o.least_score = c.least_score;
   return o;
+}
+
+std::int32_t chance_of(const comparison_options& o, const sequence& query, const sequence& ref) {
+  return chance_score(o.score, static_cast<double>(query.size()) * static_cast<double>(ref.size()) *
+                                   (o.which == strands::both ? 2 : 1));
 }
 
 int body(apps::program& p) {
@@ -171,7 +172,10 @@ int body(apps::program& p) {
   }
   const sequence query = read(p, c.query, c.query_record);
   const sequence ref = read(p, c.ref, c.ref_record);
-  const comparison_options o = options_of(p, c, query, ref);
+  comparison_options o = options_of(p, c, query, ref);
+  const bool explains = c.explain && !o.global;
+  const std::int32_t chance = explains ? chance_of(o, query, ref) : 0;
+  if (explains && !p.cli().given("--min-score")) o.least_score = std::max(1, chance);
   // Now, so that an output that cannot be written is reported before the work.
   std::unique_ptr<apps::output_file> svg;
   if (c.svg && p.is_first_node()) svg = std::make_unique<apps::output_file>(*c.svg);
@@ -184,11 +188,11 @@ int body(apps::program& p) {
     return compare(query, ref, o, d, true);
   });
 
-  const report_input in{query, ref, o, result, d.kernels->name};
+  const report_input in{query, ref, o, result, chance, d.kernels->name};
   std::exception_ptr unfinished_picture;
   if (result.ok) {
     if (svg) unfinished_picture = problem_of_writing(*svg, in);
-    std::fputs((c.explain && !o.global ? plain_words(in) : text_report(in)).c_str(), stdout);
+    std::fputs((explains ? plain_words(in) : text_report(in)).c_str(), stdout);
     if (c.alignment && !result.hits.empty())
       std::printf("\n%s", alignment_text(in, result.hits.front()).c_str());
   }

@@ -14,6 +14,7 @@ struct report_input {
   const sequence& ref;
   const comparison_options& options;
   const comparison& result;
+  std::int32_t chance = 0;  ///< see chance_score(); for plain_words()
   std::string kernels;
 };
 

@@ -4,7 +4,6 @@
 
 #include "apps/align/regions.hpp"
 #include "apps/align/report.hpp"
-#include "apps/align/significance.hpp"
 #include "apps/align/words.hpp"
 
 namespace align {
@@ -120,6 +119,28 @@ std::string line_of(const finding& f, const std::vector<feature>& features) {
   return out + "\n";
 }
 
+// Of scores that say nothing.
+std::string no_claim(const report_input& in) {
+  return "The best score is " + grouped(in.result.score) +
+         ", which says nothing: where mismatches and gaps cost as little as here, unrelated "
+         "sequences match over\n"
+         "   hundreds of letters and more, mostly the further the longer they are. Without "
+         "--explain the alignments are listed.\n";
+}
+
+// Of no alignment that means something.
+std::string nothing_told(const report_input& in) {
+  const std::string best = "the best score is " + grouped(in.result.score) +
+                           ", and unrelated sequences of this size reach up to " +
+                           grouped(in.chance) + ".\n";
+  if (in.result.score < in.chance)
+    return "Nothing was found that chance would not explain: " + best;
+  return "No alignment was asked for (" +
+         (in.options.hits == 0 ? "--hits 0"
+                               : "--min-score " + std::to_string(in.options.least_score)) +
+         "), but something was found that chance would not explain: " + best;
+}
+
 }  // namespace
 
 std::string plain_words(const report_input& in) {
@@ -136,17 +157,12 @@ std::string plain_words(const report_input& in) {
   out += line;
   out += shares(in.result);
 
-  const std::int32_t chance = chance_score(in.options.score, in.result.cells);
+  if (in.chance == 0) return out + no_claim(in);
   std::vector<finding> real;
   for (const finding& f : in.result.hits) {
-    if (f.score >= chance) real.push_back(f);
+    if (f.score >= in.chance) real.push_back(f);
   }
-  if (real.empty()) {
-    out += "Nothing was found that chance would not explain: the best score is " +
-           grouped(in.result.score) + ", and unrelated sequences of this size reach up to " +
-           grouped(chance) + ".\n";
-    return out;
-  }
+  if (real.empty()) return out + nothing_told(in);
   const std::vector<region> regions = group(real, region_reach);
   const std::vector<feature> features = known_features(in.query);
   for (std::size_t k = 0; k < std::min(regions.size(), regions_told); ++k) {
@@ -158,7 +174,7 @@ std::string plain_words(const report_input& in) {
     out += "Besides, " + std::to_string(regions.size() - regions_told) +
            " smaller places resemble parts of it.\n";
   }
-  out += "Scores of " + grouped(chance) +
+  out += "Scores of " + grouped(std::max(in.chance, in.options.least_score)) +
          " or more are told: chance alone hardly ever reaches that in a comparison of this size.\n";
   return out;
 }

@@ -13,7 +13,8 @@ shadow_lifting::shadow_lifting(hit_ground& ground) : ground_(ground) {
   double cells = 0;
   for (const field& f : ground.fields)
     cells += static_cast<double>(f.query.size()) * static_cast<double>(ground.ref.size());
-  dark_score_ = 3 * chance_score(ground.score, cells);
+  dark_score_ = static_cast<std::int32_t>(
+      std::min(max_score, 3 * std::int64_t{chance_score_untried(ground.score, cells)}));
 }
 
 bool shadow_lifting::is_worth_it(std::int32_t score) const {

@@ -7,6 +7,7 @@
 #include <cstdio>
 // They need what is above.
 #include <jpeglib.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <utility>
@@ -42,6 +43,11 @@ class jpeg_rows final : public picture_rows {
   }
   // Cyan, magenta, yellow and black, for printers.
   [[nodiscard]] bool has_four_colours() const { return has_four_colours_; }
+  // What has gone through a pipe is gone.
+  [[nodiscard]] bool can_be_read_again() const {
+    struct stat about {};
+    return ::fstat(::fileno(in_.get()), &about) == 0 && S_ISREG(about.st_mode);
+  }
   [[nodiscard]] bool has_several_scans() { return ::jpeg_has_multiple_scans(&jpeg_) != FALSE; }
 
   size dimensions() const override { return {jpeg_.image_width, jpeg_.image_height}; }
@@ -129,7 +135,8 @@ std::unique_ptr<picture_rows> open_jpeg_rows(const std::string& path, open_file 
   const auto [width, height] = rows->dimensions();
   if (std::uint64_t{width} * height > held_pixels_max)
     refuse_held(path, "a JPEG of several scans (a progressive one)", "as baseline JPEG");
-  if (rows->has_four_colours()) return rows;  // libjpeg holds them, TurboJPEG cannot
+  // libjpeg holds them, too, in twice the memory.
+  if (rows->has_four_colours() || !rows->can_be_read_again()) return rows;
   rows = nullptr;
   try {
     return rows_of(decode_jpeg(read_file(path)));

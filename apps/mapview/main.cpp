@@ -12,11 +12,8 @@
 #include <utility>
 #include <vector>
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
 #include "apps/common/program.hpp"
+#include "apps/mapview/keep_memory.hpp"
 #include "apps/mapview/make.hpp"
 #include "apps/mapview/missing_tiles.hpp"
 #include "apps/mapview/regions.hpp"
@@ -229,15 +226,6 @@ int body(apps::program& p) {
   return time_regions(
       p, {.root = r.root, .csv = r.csv, .svg = r.svg, .repeat = r.repeat},
       [&r] { return map_to_show(r); }, loaders_for(r));
-}
-
-// Each picture takes and gives back some hundred KiB, which the C library would fetch from the
-// system and return every time: half of the time of a small region.
-void keep_memory() {
-#if defined(__GLIBC__)
-  ::mallopt(M_MMAP_THRESHOLD, 4 << 20);
-  ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
-#endif
 }
 
 }  // namespace

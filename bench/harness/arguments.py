@@ -15,7 +15,7 @@ def add_no_build(parser):
 
 
 def add_strict(parser):
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a bar is missed")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a bar is missed, or what it is about was not measured")
 
 
 def add_workers(parser):

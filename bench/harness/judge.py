@@ -15,6 +15,7 @@ class Bar:
     value: float = None
     limit: str = ""
     verdict: str = "not measured"
+    is_about_nothing: bool = False  # what it is about was not measured; else it may lack what it is compared with
     shared: bool = False  # on processors that another guest used as well
 
     @property
@@ -48,8 +49,10 @@ def _value(bar, of, to):
     return of.unit_ratio(to) if kind == "ratio" else 1 / of.unit_ratio(to)
 
 
-def listed(path, section):
-    return json.loads(path.read_text(encoding="utf-8"))[section]
+def listed(path, section, kernels=None):
+    """Those about one of `kernels`; about any if not set."""
+    of_section = json.loads(path.read_text(encoding="utf-8"))[section]
+    return [bar for bar in of_section if kernels is None or bar["of"][0] in kernels]
 
 
 def compared(path, section):
@@ -57,11 +60,12 @@ def compared(path, section):
     return {key for bar in listed(path, section) for key in [tuple(bar["of"]), *references(bar)]}
 
 
-def bars(path, results, section):
+def bars(path, results, section, kernels=None):
     judged = []
-    for bar in listed(path, section):
+    for bar in listed(path, section, kernels):
         b = Bar(bar["what"])
         of, to = results.get(tuple(bar["of"])), _best_reference(bar, results)
+        b.is_about_nothing = of is None
         b.value = _value(bar, of, to) if of else None
         lower = "at_least" in bar
         goal = bar["at_least"] if lower else bar["at_most"]
@@ -84,6 +88,6 @@ def bars(path, results, section):
 
 
 def status(results, judged, strict):
-    """What a command ends with."""
+    """What a command ends with. What a bar is compared with may not be installed; what it is about has to be there."""
     wrong = any(not r.ok for r in results.values())
-    return 1 if wrong or (strict and any(b.verdict == "missed" for b in judged)) else 0
+    return 1 if wrong or (strict and any(b.verdict == "missed" or b.is_about_nothing for b in judged)) else 0

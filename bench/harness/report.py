@@ -238,8 +238,7 @@ def as_text(results, bars, description):
     parts = ["%-10s %s" % (k, v) for k, v in description.items()]
     for kernel in _kernels(results):
         parts.append("\n%s\n%s" % (titles[kernel][0], _columns(*_rows(kernel, results))))
-    measured = [b for b in bars if b.value is not None]
-    if measured:
+    if bars:
         parts.append("\n" + _columns(["bar", "", "measured", ""],
-                                     [[b.what, b.limit, _measured(b.value), b.words] for b in measured]))
+                                     [[b.what, b.limit, _measured(b.value), b.words] for b in bars]))
     return "\n".join(parts) + "\n\n" + of_whole_cores(results) + "\n"

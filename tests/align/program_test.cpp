@@ -262,5 +262,49 @@ TEST_F(program, plain_words) {
   EXPECT_NE(align({"--explain"}, "v.fa", "n.fa").out.find("Nothing was found"), std::string::npos);
 }
 
+// They match at any length, where gaps or mismatches are cheap, or so far that nothing can be told.
+TEST_F(program, plain_words_claim_nothing_of_unrelated_sequences) {
+  const auto put_letters = [&](std::size_t length) {
+    put("a.fa", ">a Some phage, complete genome\n" + seeded_letters(21, length) + "\n");
+    put("b.fa", ">b A bacterium, complete genome\n" + seeded_letters(22, length) + "\n");
+  };
+  put_letters(20'000);  // long enough for a prophage
+  for (const std::vector<std::string>& costs : std::vector<std::vector<std::string>>{
+           {"--gap", "1"},
+           {"--match", "2", "--mismatch", "-1", "--gap", "2"},
+           {"--match", "5", "--mismatch", "-2", "--gap", "3"},
+           {"--match", "5", "--mismatch", "-4", "--gap-open", "8", "--gap-extend", "6"},
+           {"--match", "2", "--mismatch", "-3", "--gap-open", "2", "--gap-extend", "1"},
+           {"--match", "3", "--mismatch", "-1"},
+           {"--match", "9998", "--mismatch", "-3333", "--gap", "5000"},
+           {"--match", "4", "--mismatch", "-5", "--gap", "5"}}) {
+    SCOPED_TRACE(testing::PrintToString(costs));
+    std::vector<std::string> flags = costs;
+    flags.insert(flags.end(), {"--explain", "--hits", "1"});
+    const outcome o = align(flags, "a.fa", "b.fa");
+    EXPECT_EQ(o.exit_code, 0) << o.err;
+    for (const char* const claim : {"hardly ever", "prophage", "match lies", "remains", "-2,147"})
+      EXPECT_EQ(o.out.find(claim), std::string::npos) << o.out;
+    EXPECT_NE(o.out.find("says nothing"), std::string::npos) << o.out;
+    put_letters(5'000);
+  }
+}
+
+TEST_F(program, plain_words_tell_what_was_not_asked_for_from_what_is_not_there) {
+  put("a.fa", ">a\n" + seeded_letters(21, 3000) + "\n");
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{"--hits", "0"}, {"--min-score", "100000"}}) {
+    std::vector<std::string> all = flags;
+    all.push_back("--explain");
+    const outcome o = align(all, "a.fa", "a.fa");
+    EXPECT_EQ(o.out.find("Nothing was found"), std::string::npos) << o.out;
+    EXPECT_NE(o.out.find("asked for (" + flags[0] + " " + flags[1] + ")"), std::string::npos)
+        << o.out;
+    EXPECT_NE(o.out.find("the best score is 3,000"), std::string::npos) << o.out;
+  }
+  const outcome o = align({"--min-score", "50", "--explain"}, "a.fa", "a.fa");
+  EXPECT_NE(o.out.find("Scores of 50 or more"), std::string::npos) << o.out;
+}
+
 }  // namespace
 }  // namespace align_test

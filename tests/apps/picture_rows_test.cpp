@@ -2,11 +2,15 @@
 // Pictures that are read row by row.
 #include "apps/mapview/picture_rows.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <png.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +19,7 @@
 #include <memory>
 #include <strata/error.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "apps/mapview/file.hpp"
@@ -88,6 +93,40 @@ TEST_F(rows_of_pictures, in_four_colours_become_the_light_that_their_inks_leave)
     for (std::size_t i = 0; i < p.rgb.size(); ++i) sum += std::abs(p.rgb[i] - q.rgb[i]);
     EXPECT_LT(sum / static_cast<double>(p.rgb.size()), 2)
         << kind.as_ycck << kind.adobe << kind.progressive;
+  }
+}
+
+// What has been read of it cannot be read again, whatever the order of its pixels.
+TEST_F(rows_of_pictures, come_through_a_pipe) {
+  const picture p = draw_terrain(101, 67, {0, 0, 101, 67});  // a pipe takes all of it at once
+  write_picture(path("plain.jpg"), p);
+  apps_test::write_progressive(path("progressive.jpg"), p);
+  apps_test::write_interlaced(path("interlaced.png"), p);
+  for (const std::string name : {"plain.jpg", "progressive.jpg", "interlaced.png"}) {
+    const std::vector<unsigned char> bytes = read_file(path(name));
+    const std::string pipe = path("pipe_" + name);
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    std::atomic<bool> is_read = false;
+    std::thread writer([&] {
+      std::ofstream(pipe, std::ios::binary)
+          .write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
+      // Whoever opens it again finds nothing, instead of waiting for ever.
+      while (!is_read) {
+        const int fd = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK);
+        if (fd >= 0) ::close(fd);
+        std::this_thread::yield();
+      }
+    });
+    std::vector<std::uint8_t> rgb;
+    try {
+      rgb = read_picture(pipe).rgb;
+    } catch (const strata::user_error& e) {
+      ADD_FAILURE() << e.what();
+    }
+    is_read = true;
+    writer.join();
+    EXPECT_TRUE(rgb == read_picture(path(name)).rgb) << name;
   }
 }
 

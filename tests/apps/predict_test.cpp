@@ -69,6 +69,29 @@ TEST(predictions, are_a_row_for_each_size_of_the_job) {
   EXPECT_GT(std::stod(rows[4][9]), 0);
 }
 
+// Nothing is lost, so a message that takes long is no reason to send it again.
+TEST(predictions, are_the_same_where_all_takes_a_thousand_times_as_long) {
+  const std::vector<cells> once =
+      predicted("fib 10 --nodes-max 4 --task-ns 1e6 --latency-us 1000 --message-us 1");
+  const std::vector<cells> slower =
+      predicted("fib 10 --nodes-max 4 --task-ns 1e9 --latency-us 1e6 --message-us 1000");
+  ASSERT_EQ(once.size(), 4U);
+  ASSERT_EQ(slower.size(), 4U);
+  for (std::size_t i = 2; i < once.size(); ++i) {
+    EXPECT_EQ(slower[i][6], once[i][6]) << "speed-up";
+    EXPECT_EQ(slower[i][8], once[i][8]) << "tokens moved";
+    EXPECT_EQ(slower[i][9], once[i][9]) << "packets";
+  }
+}
+
+TEST(predictions, of_more_time_than_there_is_are_refused) {
+  if (APPS_SMALL != 0) GTEST_SKIP() << "slow in this build";
+  const outcome o = apps_test::run_line("strata-predict fib 31 --task-ns 1e12 --nodes-max 1");
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_EQ(o.err_lines(), 1) << o.err;
+  EXPECT_NE(o.err.find("fib 31 would take more than 31 years"), std::string::npos) << o.err;
+}
+
 // As many as there can be, most of which never get anything.
 TEST(predictions, go_up_to_4096_nodes) {
   if (APPS_SMALL != 0) GTEST_SKIP() << "slow in this build";

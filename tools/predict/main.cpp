@@ -36,6 +36,9 @@ struct request {
   bool csv = false;
 };
 
+// What a simulation may take in its own time, 31 years. Sums of a few such times are in range.
+constexpr std::int64_t time_max_ns = 1'000'000'000'000'000'000;
+
 void check(const program& p, result found) {
   if (found != result::right) throw strata::error(p.name + ": the result is wrong");
 }
@@ -76,21 +79,27 @@ prediction simulate(const program& p, const request& r, unsigned nodes) {
   model.how = strata::cluster::balancing_of(r.balancing);
   model.message_ns = static_cast<std::int64_t>(r.message_us * 1000);
   // Fractions of a ns add up: every so many tasks take one more.
-  model.cost = [whole = static_cast<std::int64_t>(r.token_ns),
+  bool is_too_long = false;
+  model.cost = [&, whole = static_cast<std::int64_t>(r.token_ns),
                 part = r.token_ns - std::floor(r.token_ns),
                 rest = 0.0](const strata::detail::task&) mutable {
     rest += part;
     const auto more = static_cast<std::int64_t>(rest);
     rest -= static_cast<double>(more);
+    is_too_long = is_too_long || whole + more > time_max_ns - world.now_ns();
     return whole + more;
   };
-  model.channel.first_timeout_ns = 1'000'000'000;  // nothing is lost, so nothing is repeated
-  model.channel.least_timeout_ns = 1'000'000'000;
+  // Nothing is lost, so nothing is repeated, however long an answer takes.
+  model.channel = {.first_timeout_ns = time_max_ns + 1,
+                   .least_timeout_ns = time_max_ns + 1,
+                   .most_timeout_ns = time_max_ns + 1};
   strata::sim::job job(world, model);
   result found = result::awaited;
   job.node(0).as_worker([&] { p.begin(&found); });
-  if (!world.run([&] { return found != result::awaited; }))
+  if (!world.run([&] { return found != result::awaited; }, time_max_ns)) {
+    if (is_too_long) throw strata::user_error(p.name + " would take more than 31 years");
     throw strata::error(p.name + ": the simulation stands still");
+  }
   check(p, found);
   prediction all{world.now_ns(), 0, world.packets()};
   for (unsigned n = 0; n < nodes; ++n)
