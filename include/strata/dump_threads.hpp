@@ -17,7 +17,8 @@ namespace strata {
 /// by a debugger; where that is not allowed (a debugger is there already, containers that forbid
 /// ptrace(), ThreadSanitizer), what runs on another worker is shown without a backtrace. Some 50 us
 /// a thread, less when many are in the same place. Orders no memory: what it says may have changed.
-/// Never suspends. Throws std::bad_alloc.
+/// Never suspends. Throws std::bad_alloc; within a runtime, where an OS thread does it,
+/// std::system_error (resource_unavailable_try_again) where the system has none.
 [[nodiscard]] std::string threads_text();
 
 /// Writes threads_text() to `out`, which blocks the calling OS thread while `out` takes nothing,

@@ -178,7 +178,9 @@ template <class F, class G>
 [[gnu::noinline, gnu::cold]] auto fork_slow(F& f, G& g)
     -> std::pair<regular<std::invoke_result_t<F&>>, regular<std::invoke_result_t<G&>>> {
   if (fork_needs_stack()) {
+    stack& forks = calling_stack();
     auto whole = [&] {
+      const on_behalf_of it(forks);
       strand there;
       auto call = [&] { return fork_any<F, G>(kept<F>(f), kept<G>(g)); };
       if (!this_worker().profiling) return std::pair(call(), there);

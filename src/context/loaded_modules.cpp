@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <string_view>
 
@@ -59,12 +60,23 @@ std::string plus(std::uintptr_t offset) {
 }  // namespace
 
 loaded_modules::loaded_modules() {
+  struct found {
+    std::vector<loaded_module>& all;
+    std::exception_ptr failure;  // to unwind the C library's frames takes memory
+  } modules{modules_, {}};
   dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* all) {
-        static_cast<std::vector<loaded_module>*>(all)->push_back(module_of(*info));
-        return 0;
+      [](dl_phdr_info* info, std::size_t, void* argument) {
+        auto& f = *static_cast<found*>(argument);
+        try {
+          f.all.push_back(module_of(*info));
+          return 0;
+        } catch (...) {
+          f.failure = std::current_exception();
+          return 1;
+        }
       },
-      &modules_);
+      &modules);
+  if (modules.failure != nullptr) std::rethrow_exception(modules.failure);
   for (loaded_module& m : modules_) {
     if (m.path.empty()) {
       std::array<char, 4096> exe{};

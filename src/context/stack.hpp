@@ -43,6 +43,9 @@ struct stack : task, context {
   const void* waits_at = nullptr;
   // 0 as long as it does; null: nobody knows. On this stack.
   const std::atomic<std::uint32_t>* waits_until = nullptr;
+  // Whose task runs here: its own, or that of a stack which waits for it meanwhile. See
+  // on_behalf_of.
+  const stack* self = this;
   unsigned number = 0;  // for people; unique in this process
   // Grows with the tasks that have ended on it, and begins elsewhere in each pool: who runs here is
   // none of those that ran at this address before.

@@ -40,6 +40,9 @@ std::size_t mappings_max() {
   return most;
 }
 
+// Guards of this process that have split a mapping in three.
+constinit std::atomic<std::size_t> splits{0};
+
 }  // namespace
 
 std::size_t page_bytes() noexcept {
@@ -69,7 +72,9 @@ page_range::page_range(std::size_t bytes) : bytes_(round_up_to_pages(bytes)) {
 }
 
 page_range::~page_range() {
-  if (data_ != nullptr) give_pages(data_, bytes_);
+  if (data_ == nullptr) return;
+  give_pages(data_, bytes_);
+  if (splits_ != 0) splits.fetch_sub(splits_, std::memory_order_relaxed);
 }
 
 bool populate(std::byte* at, std::size_t bytes) noexcept {
@@ -84,11 +89,9 @@ void page_range::guard(std::size_t offset, std::size_t bytes) {
   STRATA_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, offset, bytes, bytes_);
   STRATA_CHECK(offset % page_bytes() == 0 && bytes % page_bytes() == 0, offset, bytes);
   if (madvise(data_ + offset, bytes, madv_guard_install) == 0) return;
-  // Each splits a mapping in three. The last quarter of what the system allows is left to the
-  // program, whose malloc() needs mappings, too.
-  static std::atomic<std::size_t> split{0};
-  const std::size_t mappings = 2 * split.fetch_add(1, std::memory_order_relaxed);
-  if (mappings > mappings_max() / 4 * 3)
+  // The last quarter of what the system allows is left to the program, whose malloc() needs
+  // mappings, too.
+  if (2 * splits.load(std::memory_order_relaxed) > mappings_max() / 4 * 3)
     throw errno_error("no room for more guard pages (raise sysctl vm.max_map_count)", ENOMEM);
   if (mprotect(data_ + offset, bytes, PROT_NONE) != 0) {
     const int code = errno;
@@ -98,6 +101,8 @@ void page_range::guard(std::size_t offset, std::size_t bytes) {
                                        : ""),
         code);
   }
+  splits.fetch_add(1, std::memory_order_relaxed);
+  ++splits_;
 }
 
 std::size_t page_range::advise_all(const parts& some, advice what) noexcept {

@@ -37,10 +37,13 @@ class page_range {
   explicit page_range(std::size_t bytes);
   ~page_range();
   page_range(page_range&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        splits_(std::exchange(other.splits_, 0)) {}
   page_range& operator=(page_range&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(splits_, other.splits_);
     return *this;
   }
 
@@ -75,6 +78,7 @@ class page_range {
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::size_t splits_ = 0;  // of its guards, those for which the kernel has split a mapping
 };
 
 }  // namespace strata::os

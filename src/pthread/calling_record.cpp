@@ -134,7 +134,7 @@ record& self() {
   if (!blocks_signals(this_worker().owner) || is_process_thread())
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   begin_mask(*r, mask, false);
-  r->runs_on.store(this_place().current, std::memory_order_release);
+  r->runs_on.store(this_place().current->self, std::memory_order_release);
   if (b == nullptr) {
     stack& s = *this_place().current;
     s.thread = r;

@@ -13,6 +13,7 @@
 
 #include "pthread/fork.hpp"
 #include "pthread/wait.hpp"
+#include "sched/place.hpp"
 #include "strata/detail/thread_core.hpp"
 
 namespace strata::detail::posix {
@@ -84,7 +85,24 @@ void run_handlers(record& r) {
   }
 }
 
-[[gnu::noinline]] void call_start(record& r) { r.result = r.start(r.argument); }
+// Whether a fork has gone on on another stack than that of `base`, whose frames end in the fork: an
+// exception gets over that, and the C library's unwinding does not.
+bool has_left_its_stack() noexcept {
+  const worker& w = this_worker();
+  const stack* const s = w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
+  return s != nullptr && s->self != s;
+}
+
+// Whether it was left by leave_thread() in such a fork.
+[[gnu::noinline]] bool call_start(record& r) {
+  try {
+    r.result = r.start(r.argument);
+    return false;
+  } catch (const thread_exit&) {
+    if (r.is_main || r.is_os_thread) end_process_with(r);
+    return true;
+  }
+}
 
 }  // namespace
 
@@ -92,8 +110,9 @@ void leave_thread(record& r, void* result) {
   r.result = result;
   r.leaving = true;
   update_asynchronous(r);
-  if (r.base != nullptr) unwind(r);
-  // Not begun by us: a thread of strata/thread.hpp, or the root of run(), which an exception ends.
+  if (r.base != nullptr && !has_left_its_stack()) unwind(r);
+  // Not begun by us: a thread of strata/thread.hpp, or the root of run(), which an exception ends;
+  // or begun on another stack.
   if (!r.is_os_thread) {
     run_handlers(r);
     throw thread_exit{};
@@ -110,9 +129,9 @@ void leave_thread(record& r, void* result) {
   record* volatile const mine = &r;
   if (_setjmp(base) == 0) {
     mine->base = &base;
-    call_start(*mine);
+    const bool left = call_start(*mine);
     mine->base = nullptr;
-    return false;
+    return left;
   }
   mine->base = nullptr;
   return true;

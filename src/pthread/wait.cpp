@@ -133,7 +133,7 @@ const void* me() noexcept {
   const worker& w = this_worker();
   if (w.owner == nullptr) return this_outside_thread();
   const stack* const s = static_cast<const place&>(w).current;
-  return s != nullptr ? name_of(s, s->lives) : name_of(&w, 0);
+  return s != nullptr ? name_of(s->self, s->self->lives) : name_of(&w, 0);
 }
 
 const void* me_anywhere() noexcept {

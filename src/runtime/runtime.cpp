@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/with_threads.hpp"
 #include "cluster/engine/engine.hpp"
 #include "launch/job.hpp"
 #include "launch/joining/join.hpp"
@@ -59,32 +60,36 @@ runtime::runtime(const options& wanted) {
   if (line == nullptr || (line->job().nodes == 1 && !line->job().elastic))
     watch_ = std::make_unique<detail::lone_watch>(std::int64_t{settings.stall_s} * 1'000'000'000,
                                                   [this] { return describe_waits(); });
-  scheduler_ = std::make_unique<detail::scheduler>(settings, cpus, watch_.get());
+  const std::string us = "the runtime";
+  scheduler_ = with_threads(
+      us, [&] { return std::make_unique<detail::scheduler>(settings, cpus, watch_.get()); });
   scheduler_->messenger = messages_.get();
   // Before the others know that this node is there: one of them may be asked at once.
   // A dump says who waits as well.
   if (line != nullptr || settings.dump_signal != "QUIT") report_signal::take(this, line != nullptr);
   report_signal::unless_kept signal(this);
-  if (line != nullptr) {
-    try {
-      engine_ = join_job(*scheduler_, std::move(line), settings, *messages_);
-    } catch (...) {  // others may have sent work here before
-      report_signal::give_up(this);
-      messages_->retire();
-      end_workers();
-      throw;
-    }
-    if (engine_ == nullptr) {
-      report_signal::give_up(this);
-      scheduler_.reset();
-      std::exit(1);
-    }
+  const bool joins = line != nullptr;
+  try {
+    // First: without it, this node does not join.
+    seeing_ = with_threads(us, [&] { return std::make_unique<detail::seeing>(settings); });
+    if (joins) engine_ = join_job(*scheduler_, std::move(line), settings, *messages_);
+  } catch (...) {  // others may have sent work here before
+    seeing_.reset();
+    report_signal::give_up(this);
+    messages_->retire();
+    end_workers();
+    throw;
+  }
+  if (joins && engine_ == nullptr) {
+    seeing_.reset();
+    report_signal::give_up(this);
+    scheduler_.reset();
+    std::exit(1);
   }
   if (watch_ != nullptr)
     report_signal::answer_by(this, *watch_);
   else
     report_signal::answer_by(this, *engine_);
-  seeing_ = std::make_unique<detail::seeing>(settings);
   if (settings.print_binding) std::fprintf(stderr, "strata: %s\n", describe().c_str());
   if (engine_ == nullptr || engine_->self() == 0) {
     signal.keep();

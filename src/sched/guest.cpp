@@ -4,6 +4,7 @@
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
 #include "sched/foreign_waker.hpp"
+#include "sched/lone_watch.hpp"
 #include "sched/outside_section.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/fences.hpp"
@@ -163,6 +164,8 @@ void scheduler::run_as_guest(place& p, root_task& root) {
     idle_.wake(p.id);  // by one that has fallen asleep since we looked
   } else if (injected_.has_any()) {
     idle_.wake_one();
+  } else if (watch_ != nullptr && watch_->is_asked()) {
+    idle_.wake(p.id);  // who asked found nobody asleep. Partner: lone_watch::ask()
   }
   // The place's own thread has slept all the time.
   if (!stacks_are_tidy() && !has_caretaker_.load(std::memory_order_relaxed)) idle_.wake(p.id);

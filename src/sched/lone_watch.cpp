@@ -18,7 +18,8 @@ lone_watch::lone_watch(std::int64_t after_ns, std::function<std::string()> descr
     : after_ns_(after_ns), describe_(std::move(describe)), moved_at_(os::now_ns()) {}
 
 void lone_watch::ask() noexcept {
-  // Ask, then wake: who falls asleep meanwhile sees it. Partner: scheduler::sleep().
+  // Ask, then wake: who falls asleep meanwhile sees it. Partners: scheduler::sleep(),
+  // scheduler::run_as_guest().
   asked_.store(true, std::memory_order_seq_cst);
   if (workers_->wake_somebody()) return;
   constexpr std::string_view busy =

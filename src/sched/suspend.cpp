@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stack waits: it is taken off its worker, and put back when what it waits for has happened.
 #include <string>
+#include <utility>
 
 #include "base/spelling.hpp"
 #include "context/exceptions.hpp"
@@ -64,6 +65,28 @@ void suspend(bool (*commit)(stack&, void*), void* argument) {
   p.leave_stack(&commit_request, &r);
   here.waits_for = nullptr;
   if (measured != nullptr) strand_resume(*measured);
+}
+
+on_behalf_of::on_behalf_of(stack& waiting) : waiting_(waiting) {
+  stack& here = *this_place().current;
+  here.self = waiting.self;
+  here.thread = waiting.thread;
+  here.at_end = waiting.at_end;
+  here.title = waiting.title;
+  here.pinned_to = waiting.pinned_to;
+  // Another worker may have taken it: it is put back to where it belongs.
+  if (here.pinned_to != nullptr && here.pinned_to != &this_place())
+    suspend([](stack&, void*) { return false; }, nullptr);
+}
+
+// What the task has got meanwhile stays with it: its first value, or a name.
+on_behalf_of::~on_behalf_of() {
+  stack& here = *this_place().current;
+  waiting_.thread = std::exchange(here.thread, nullptr);
+  waiting_.at_end = std::exchange(here.at_end, nullptr);
+  waiting_.title = std::exchange(here.title, nullptr);
+  here.pinned_to = nullptr;
+  here.self = &here;
 }
 
 void resume(worker& w, stack& s) {

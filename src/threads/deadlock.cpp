@@ -45,7 +45,8 @@ graph& all() {
 party caller() noexcept {
   const worker& w = this_worker();
   if (w.owner != nullptr) {
-    if (const stack* const s = static_cast<const place&>(w).current) return {s, s->lives};
+    if (const stack* const s = static_cast<const place&>(w).current)
+      return {s->self, s->self->lives};
   }
   static constinit std::atomic<std::uint64_t> begun{0};
   static thread_local const std::uint64_t mine = begun.fetch_add(1, std::memory_order_relaxed);

@@ -7,9 +7,11 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/spelling.hpp"
@@ -272,9 +274,20 @@ class dump {
 struct question {
   stack* who;
   std::string answer;
+  std::exception_ptr failure;  // nothing may leave the thread, nor ask()
+
+  template <class F>
+  void attempt(F f) noexcept {
+    try {
+      f();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
   static void ask(void* context, void* self) {
     auto& q = *static_cast<question*>(self);
-    std::thread([&] { q.answer = dump(q.who, context).text(); }).join();
+    const auto look = [&] { q.answer = dump(q.who, context).text(); };
+    q.attempt([&] { std::thread([&] { q.attempt(look); }).join(); });
   }
 };
 
@@ -285,8 +298,9 @@ std::string threads_text() {
   using namespace detail;
   stack* const mine = this_worker().owner != nullptr ? this_place().current : nullptr;
   if (mine == nullptr) return dump(nullptr, nullptr).text();
-  question q{mine, {}};
+  question q{mine, {}, {}};
   strata_call_with_context(&question::ask, &q);
+  if (q.failure != nullptr) std::rethrow_exception(std::move(q.failure));
   return std::move(q.answer);
 }
 

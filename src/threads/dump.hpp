@@ -9,7 +9,8 @@ namespace strata::detail {
 // workers do, on stderr. The handler that was there before is called, too.
 class dump_signal {
  public:
-  // "none", "QUIT", "USR1", "USR2" or "HUP".
+  // "none", "QUIT", "USR1", "USR2" or "HUP". Throws std::system_error where the system has no
+  // thread for it.
   explicit dump_signal(std::string_view name);
   ~dump_signal();
   dump_signal(const dump_signal&) = delete;

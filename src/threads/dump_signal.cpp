@@ -2,13 +2,18 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "sched/registry.hpp"
 #include "sched/scheduler.hpp"
@@ -26,7 +31,7 @@ struct watcher {
   std::mutex mutex;
   unsigned users = 0;
   int number = 0;
-  struct sigaction before {};
+  std::array<struct sigaction, NSIG> before{};  // to which ours passes a signal on
   sem_t asked;
   std::atomic<bool> ending{false};
   std::thread thread;
@@ -40,22 +45,40 @@ std::atomic<watcher*>& current_watcher() {
 }
 watcher& only() { return *current_watcher().load(std::memory_order_acquire); }
 
+// Which signal is being passed on here, by what the kernel has kept of whom it interrupted: who has
+// kept our handler may pass it on to us in turn. Not a flag, since a handler may be left by
+// siglongjmp().
+thread_local constinit const void* passed_on __attribute__((tls_model("initial-exec"))) = nullptr;
+
 void on_signal(int number, siginfo_t* info, void* machine) {
+  if (passed_on == machine) return;
   watcher& w = only();
   sem_post(&w.asked);
-  if ((w.before.sa_flags & SA_SIGINFO) != 0) {
-    if (w.before.sa_sigaction != nullptr) w.before.sa_sigaction(number, info, machine);
-  } else if (w.before.sa_handler != SIG_DFL && w.before.sa_handler != SIG_IGN) {
-    w.before.sa_handler(number);
+  const struct sigaction& before = w.before[static_cast<std::size_t>(number)];
+  const void* const outer = std::exchange(passed_on, machine);
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, machine);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(number);
   }
+  passed_on = outer;
 }
 
-void answer() {
-  std::string text;
-  for_each_runtime(
-      [&](scheduler& s) { text += "strata: asked by a signal\n" + s.describe_waits(); });
-  text += threads_text();
-  std::fputs(text.c_str(), stderr);
+bool is_ours(const struct sigaction& s) noexcept {
+  return (s.sa_flags & SA_SIGINFO) != 0 && s.sa_sigaction == &on_signal;
+}
+
+void answer() noexcept {
+  try {
+    std::string text;
+    for_each_runtime(
+        [&](scheduler& s) { text += "strata: asked by a signal\n" + s.describe_waits(); });
+    text += threads_text();
+    std::fputs(text.c_str(), stderr);
+  } catch (const std::exception&) {
+    constexpr std::string_view refused = "strata: no memory for what was asked for by a signal\n";
+    (void)!::write(STDERR_FILENO, refused.data(), refused.size());
+  }
 }
 
 void watch(watcher& w) {
@@ -79,8 +102,26 @@ int number_of(std::string_view name) noexcept {
 void give_handler_back(const watcher& w) noexcept {
   struct sigaction now {};
   if (sigaction(w.number, nullptr, &now) != 0) return;
-  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_signal)
-    sigaction(w.number, &w.before, nullptr);
+  if (is_ours(now)) sigaction(w.number, &w.before[static_cast<std::size_t>(w.number)], nullptr);
+}
+
+// Throws std::system_error, and nothing has happened.
+void begin(watcher& w, int number) {
+  sem_init(&w.asked, 0, 0);
+  w.ending.store(false, std::memory_order_relaxed);
+  w.thread = std::thread([&w] { watch(w); });
+  w.number = number;
+  struct sigaction now {};
+  sigaction(number, nullptr, &now);
+  // Ours already where the program has kept it from an earlier runtime, and has put it back: who
+  // was there before that one still is.
+  if (!is_ours(now)) w.before[static_cast<std::size_t>(number)] = now;
+  struct sigaction ours;
+  std::memset(&ours, 0, sizeof ours);
+  ours.sa_sigaction = &on_signal;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&ours.sa_mask);  // a tick would take us for the program (sched/ticker.hpp)
+  sigaction(number, &ours, nullptr);
 }
 
 }  // namespace
@@ -99,18 +140,9 @@ dump_signal::dump_signal(std::string_view name) {
   if (number == 0) return;
   watcher& w = only();
   const std::lock_guard lock(w.mutex);
+  if (w.users == 0) begin(w, number);  // the first one's choice holds
+  ++w.users;
   on_ = true;
-  if (w.users++ != 0) return;  // the first one's choice holds
-  sem_init(&w.asked, 0, 0);
-  w.ending.store(false, std::memory_order_relaxed);
-  w.thread = std::thread([&w] { watch(w); });
-  w.number = number;
-  struct sigaction ours;
-  std::memset(&ours, 0, sizeof ours);
-  ours.sa_sigaction = &on_signal;
-  ours.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigfillset(&ours.sa_mask);  // a tick would take us for the program (sched/ticker.hpp)
-  sigaction(number, &ours, &w.before);
 }
 
 dump_signal::~dump_signal() {

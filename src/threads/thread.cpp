@@ -225,7 +225,7 @@ thread::id get_id() noexcept {
   if (s == nullptr) return ids::of(&w);  // a fiber
   // A block that was adopted later must not change who we are.
   const auto* const b = static_cast<const detail::thread_block*>(s->thread);
-  return b != nullptr && b->bytes != 0 ? ids::of(b) : ids::of(s);
+  return b != nullptr && b->bytes != 0 ? ids::of(b) : ids::of(s->self);
 }
 
 }  // namespace this_thread

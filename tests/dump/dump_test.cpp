@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // dump_threads() says of every thread what it waits for and where, and takes no harm from those
 // that move.
+#include "threads/dump.hpp"
+
 #include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "../common/refuse_threads.hpp"
 #include "../common/thread_states.hpp"
 #include "../sched/support.hpp"
 #include "sched/scheduler.hpp"
@@ -348,6 +353,74 @@ TEST(dump_signal, prints_on_the_signal_and_gives_the_handler_back) {
   EXPECT_NE(text.find("2 workers,"), std::string::npos) << text;
   sigaction(SIGUSR1, nullptr, &now);
   EXPECT_EQ(now.sa_handler, before.sa_handler);
+}
+
+TEST(dump_signal_death, works_after_it_was_refused_a_thread) {
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto refused_once = [] {
+    refuse_threads();
+    try {
+      const detail::dump_signal refused("USR1");
+      std::_Exit(3);
+    } catch (const std::system_error&) {
+    }
+    allow_threads();
+    const detail::dump_signal answered("USR1");
+    raise(SIGUSR1);  // ends the process where nobody handles it
+    std::_Exit(42);
+  };
+  EXPECT_EXIT(refused_once(), testing::ExitedWithCode(42), "");
+}
+
+std::atomic<int> own_calls{0};
+void (*passed_on_to)(int, siginfo_t*, void*) = nullptr;
+void count_call(int) { ++own_calls; }
+void count_call_and_pass_on(int number, siginfo_t* info, void* machine) {
+  ++own_calls;
+  if (passed_on_to != nullptr) passed_on_to(number, info, machine);
+}
+void handle_usr1(void (*handler)(int, siginfo_t*, void*), struct sigaction* before) {
+  struct sigaction wanted;
+  std::memset(&wanted, 0, sizeof wanted);
+  wanted.sa_sigaction = handler;
+  wanted.sa_flags = SA_SIGINFO;
+  sigaction(SIGUSR1, &wanted, before);
+}
+
+// The program's own handler is in ours' place while that is to be given back.
+TEST(dump_signal_death, goes_on_where_the_program_has_kept_its_handler) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto kept = [] {
+    std::signal(SIGUSR1, &count_call);
+    struct sigaction ours;
+    {
+      const detail::dump_signal first("USR1");
+      handle_usr1(&count_call_and_pass_on, &ours);
+    }
+    sigaction(SIGUSR1, &ours, nullptr);
+    const detail::dump_signal second("USR1");
+    raise(SIGUSR1);
+    std::_Exit(own_calls == 1 ? 42 : 3);
+  };
+  EXPECT_EXIT(kept(), testing::ExitedWithCode(42), "");
+}
+
+TEST(dump_signal_death, is_passed_on_once_by_a_handler_that_knows_ours) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto knows = [] {
+    struct sigaction ours;
+    {
+      const detail::dump_signal first("USR1");
+      handle_usr1(&count_call_and_pass_on, &ours);
+    }
+    passed_on_to = ours.sa_sigaction;
+    const detail::dump_signal second("USR1");
+    raise(SIGUSR1);
+    raise(SIGUSR1);
+    std::_Exit(own_calls == 2 ? 42 : 3);
+  };
+  EXPECT_EXIT(knows(), testing::ExitedWithCode(42), "");
 }
 
 }  // namespace

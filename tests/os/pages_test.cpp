@@ -2,11 +2,15 @@
 #include "os/pages.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
+#include "../common/denied_calls.hpp"
 #include "strata/error.hpp"
 
 namespace {
@@ -73,6 +77,20 @@ TEST(pages_death, touching_a_guard_kills) {
   EXPECT_DEATH(const_cast<volatile std::byte&>(range.data()[page_bytes()]) = std::byte{1}, "");
   range.decommit(0, range.size());
   EXPECT_DEATH(const_cast<volatile std::byte&>(range.data()[page_bytes()]) = std::byte{1}, "");
+}
+
+// As before Linux 6.13, where each guard splits a mapping, of which a process has 65,530.
+TEST(pages_death, guards_that_are_gone_take_no_room) {
+  const auto make_many = [] {
+    if (!strata::test::deny_calls({SYS_madvise}, EINVAL)) std::_Exit(42);
+    for (int i = 0; i < 30'000; ++i) {
+      page_range first(2 * page_bytes());
+      first.guard(0, page_bytes());
+      const page_range moved = std::move(first);
+    }
+    std::_Exit(42);
+  };
+  EXPECT_EXIT(make_many(), testing::ExitedWithCode(42), "");
 }
 
 TEST(pages_death, a_guard_outside_or_unaligned_is_our_bug) {

@@ -10,11 +10,13 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <optional>
 #include <stdexcept>
 #include <strata/blocking.hpp>
+#include <strata/fork_join.hpp>
 #include <strata/runtime.hpp>
 #include <strata/stop_token.hpp>
 #include <strata/thread.hpp>
@@ -249,6 +251,70 @@ TEST(pthread_header, exit_of_a_strata_thread_runs_the_handlers_of_c) {
     t.join();
   });
   EXPECT_EQ(destroyed, 2);
+}
+
+// Where a fork has left the thread's own stack, as it always does a stack that the program gives.
+void* exit_in_a_fork(void* argument) {
+  const flag_at_end outer{destroyed};
+  strata_cleanup handler;
+  strata_cleanup_push(
+      &handler, [](void*) { ++destroyed; }, nullptr);
+  strata::fork2join(
+      [&] {
+        const flag_at_end inner{destroyed};
+        EXPECT_TRUE(
+            strata_pthread_equal(strata_pthread_self(), *static_cast<pthread_t*>(argument)));
+        strata_pthread_exit(argument);
+      },
+      [] {});
+  ADD_FAILURE() << "it has gone on";
+  return nullptr;
+}
+
+void* wait_in_a_fork(void* begins) {
+  const flag_at_end outer{destroyed};
+  strata::fork2join(
+      [&] {
+        const flag_at_end inner{destroyed};
+        sem_t never;
+        strata_sem_init(&never, 0, 0);
+        strata_sem_post(static_cast<sem_t*>(begins));
+        strata_sem_wait(&never);
+      },
+      [] {});
+  ADD_FAILURE() << "it has gone on";
+  return nullptr;
+}
+
+TEST(pthread_header, a_thread_may_end_in_a_fork_on_another_stack) {
+  std::vector<std::byte> memory(256 * 1024);
+  pthread_attr_t given;
+  ASSERT_EQ(pthread_attr_init(&given), 0);
+  ASSERT_EQ(pthread_attr_setstack(&given, memory.data(), memory.size()), 0);
+  strata::runtime rt(workers(1));
+  destroyed = 0;
+  rt.run([&] {
+    pthread_t t;
+    void* result = nullptr;
+    ASSERT_EQ(strata_pthread_create(&t, &given, exit_in_a_fork, &t), 0);
+    ASSERT_EQ(strata_pthread_join(t, &result), 0);
+    EXPECT_EQ(result, &t);
+  });
+  EXPECT_EQ(destroyed, 3);
+  destroyed = 0;
+  rt.run([&] {
+    pthread_t t;
+    void* result = nullptr;
+    sem_t begins;
+    strata_sem_init(&begins, 0, 0);
+    ASSERT_EQ(strata_pthread_create(&t, &given, wait_in_a_fork, &begins), 0);
+    strata_sem_wait(&begins);
+    EXPECT_EQ(strata_pthread_cancel(t), 0);
+    ASSERT_EQ(strata_pthread_join(t, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+  });
+  EXPECT_EQ(destroyed, 2);
+  pthread_attr_destroy(&given);
 }
 
 void* wait_for_ever(void* semaphore) {

@@ -3,19 +3,26 @@
 #include "strata/runtime.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "../common/fib_forks.hpp"
+#include "../common/thread_states.hpp"
+#include "strata/semaphore.hpp"
 #include "strata/task_scope.hpp"
+#include "strata/thread.hpp"
 #include "support.hpp"
 
 namespace strata::test {
@@ -251,6 +258,59 @@ TEST(runtimes, give_the_handler_of_a_signal_back_unless_it_is_the_programs) {
   }
   EXPECT_EQ(handler(), +of_program);
   std::signal(SIGQUIT, SIG_DFL);
+}
+
+// What is written to standard error meanwhile.
+class heard_errors {
+ public:
+  heard_errors() : kept_(dup(STDERR_FILENO)) {
+    std::fflush(stderr);
+    EXPECT_EQ(pipe(ends_.data()), 0);
+    dup2(ends_[1], STDERR_FILENO);
+  }
+  ~heard_errors() {
+    dup2(kept_, STDERR_FILENO);
+    for (const int fd : {kept_, ends_[0], ends_[1]}) close(fd);
+  }
+  heard_errors(const heard_errors&) = delete;
+  heard_errors& operator=(const heard_errors&) = delete;
+  // Waits for `what`, as long as a busy machine may need; false: it has not come.
+  bool hear(const std::string& what) {
+    while (text_.find(what) == std::string::npos) {
+      pollfd one{ends_[0], POLLIN, 0};
+      if (poll(&one, 1, 20'000) != 1) return false;
+      std::array<char, 4096> some;
+      const ssize_t n = read(ends_[0], some.data(), some.size());
+      if (n <= 0) return false;
+      text_.append(some.data(), static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  const int kept_;
+  std::array<int, 2> ends_{};
+  std::string text_;
+};
+
+// The caller of run() is the only worker, and nobody comes after it.
+TEST(runtimes, answer_who_has_asked_a_guest_when_that_leaves) {
+  heard_errors errors;
+  runtime rt(with_workers(1));
+  binary_semaphore never(0);
+  std::optional<thread> waits;
+  rt.run([&] {
+    waits.emplace(thread_attributes{.name = "waits for ever"}, [&] { never.acquire(); });
+    while (!is_now("waits for ever", "waiting for semaphore")) this_thread::yield();
+    raise(SIGQUIT);
+    EXPECT_TRUE(errors.hear("all workers are at work"));
+  });
+  EXPECT_TRUE(errors.hear("\"waits for ever\"")) << errors.text();
+  rt.run([&] {
+    never.release();
+    waits->join();
+  });
 }
 
 TEST(runtimes, of_a_thread_that_ends) {

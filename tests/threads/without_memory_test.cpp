@@ -2,6 +2,7 @@
 // Where memory runs out a thread too many is refused, and those that wait can still be woken. Each
 // in a process of its own.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -9,19 +10,23 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "../common/counted.hpp"
 #include "../common/refuse_threads.hpp"
 #include "../sched/support.hpp"
 #include "strata/blocking.hpp"
+#include "strata/dump_threads.hpp"
 #include "strata/fiber.hpp"
 #include "strata/thread.hpp"
 #include "strata/thread_specific.hpp"
@@ -197,6 +202,66 @@ TEST_P(without_memory, a_wait_for_a_descriptor_is_refused) {
       if (io::wait(ends[0], POLLIN) != -1) std::_Exit(5);
       std::_Exit(errno == ENOMEM ? 42 : 6);
     });
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
+// Inside a runtime an OS thread looks, which has no memory either.
+TEST_P(without_memory, a_dump_is_refused) {
+  const auto text_is_refused = [] {
+    try {
+      (void)threads_text();
+      return false;
+    } catch (const std::bad_alloc&) {
+      return true;
+    }
+  };
+  const auto program = [&] {
+    mallopt(M_ARENA_MAX, 1);  // its threads have none of their own
+    runtime rt(settings());
+    rt.run([&] {
+      std::thread([] {}).join();  // its stack is kept for the next
+      std::array<void*, 4> little{};
+      for (std::size_t i = 0; i < little.size(); ++i) little[i] = std::malloc(16 * (i + 1));
+      empty_memory();
+      for (void* const p : little) std::free(p);  // what it takes to begin a thread
+      if (!text_is_refused()) std::_Exit(3);
+    });
+    std::_Exit(text_is_refused() ? 42 : 4);
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
+TEST_P(without_memory, a_dump_is_refused_the_thread_that_it_needs) {
+  const auto program = [] {
+    runtime rt(settings());
+    rt.run([] {
+      refuse_threads();
+      try {
+        (void)threads_text();
+        std::_Exit(3);
+      } catch (const std::system_error& refused) {
+        std::_Exit(refused.code() == std::errc::resource_unavailable_try_again ? 42 : 4);
+      }
+    });
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
+TEST_P(without_memory, a_dump_on_a_signal_says_that_it_is_refused) {
+  const auto program = [] {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0 || dup2(ends[1], STDERR_FILENO) < 0) std::_Exit(3);
+    options wanted = settings();
+    wanted.dump_signal = "USR1";
+    mallopt(M_ARENA_MAX, 1);
+    runtime rt(wanted);
+    empty_memory();
+    raise(SIGUSR1);
+    char line[256];
+    const ssize_t n = read(ends[0], line, sizeof line);
+    const std::string_view refused = "strata: no memory for what was asked for by a signal\n";
+    std::_Exit(n > 0 && std::string_view(line, static_cast<std::size_t>(n)) == refused ? 42 : 4);
   };
   EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
 }

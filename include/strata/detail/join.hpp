@@ -16,6 +16,20 @@ class place;
 // continues it at once. May return on another OS thread.
 void suspend(bool (*commit)(stack&, void*), void* argument);
 
+// While one exists, what runs on the calling stack is a part of the task that waits for it on
+// another: its thread, with the name, the worker that it is pinned to, and the locks and values
+// that it has.
+class on_behalf_of {
+ public:
+  explicit on_behalf_of(stack& waiting);
+  ~on_behalf_of();
+  on_behalf_of(const on_behalf_of&) = delete;
+  on_behalf_of& operator=(const on_behalf_of&) = delete;
+
+ private:
+  stack& waiting_;
+};
+
 // suspend() for who can be found already by whoever will resume it, and is kept from it by a lock
 // that then(worker, argument) gives back, called within some instructions and off the calling
 // stack. False, and nothing has happened, where somebody might wait for longer: a new stack would

@@ -21,15 +21,16 @@ struct thread_attributes {
   /// Bytes of its stack, rounded up to a power of two; 0: options::stack_bytes.
   std::size_t stack_bytes = 0;
   /// Gives way to others after options::preempt_us even if it never blocks or yields. It is
-  /// interrupted between any two instructions of the program (not of shared libraries), so it must
-  /// not hold anything that blocks OS threads, like std::mutex or the initialisation of a static
-  /// variable, while it computes for long; nor call token() or invoke(), or use task_scope. Signals
-  /// to slots, locks of strata/mutex.hpp, forks and everything else here are fine. A handler of the
-  /// program for another signal must have SIGURG, the tick, in its sa_mask. It goes on on the OS
-  /// thread that it was interrupted on, unless that is the caller of a run() which has returned: a
-  /// thread that outlives the run() must use no thread_local variable (errno is one). No effect
-  /// where malloc is part of the program itself (a static executable, an allocator linked in, the
-  /// AddressSanitizer of clang without -shared-libasan), and in ThreadSanitizer builds.
+  /// interrupted between any two instructions of the program (not of shared libraries, nor in what
+  /// it forks), so it must not hold anything that blocks OS threads, like std::mutex or the
+  /// initialisation of a static variable, while it computes for long; nor call token() or invoke(),
+  /// or use task_scope. Signals to slots, locks of strata/mutex.hpp, forks and everything else here
+  /// are fine. A handler of the program for another signal must have SIGURG, the tick, in its
+  /// sa_mask. It goes on on the OS thread that it was interrupted on, unless that is the caller of
+  /// a run() which has returned: a thread that outlives the run() must use no thread_local variable
+  /// (errno is one). No effect where malloc is part of the program itself (a static executable, an
+  /// allocator linked in, the AddressSanitizer of clang without -shared-libasan), and in
+  /// ThreadSanitizer builds.
   bool preemptible = false;
   /// Stays on the worker that made it.
   bool pinned = false;

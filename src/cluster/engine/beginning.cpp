@@ -10,11 +10,10 @@
 #include <exception>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/errno_error.hpp"
+#include "base/with_threads.hpp"
 #include "cluster/engine/engine.hpp"
 #include "cluster/engine/program_build.hpp"
 #include "cluster/opening/transports.hpp"
@@ -47,20 +46,7 @@ membership first_members(const launch::job_description& job) {
   return {job.node, {job.capacity, job.nodes, job.founders}, job.left, others_of_host(job)};
 }
 
-// The system may refuse the threads that it needs.
-template <class F>
-auto with_threads(node_id self, F what) {
-  try {
-    return what();
-  } catch (const std::system_error& e) {
-    if (e.code() != std::errc::resource_unavailable_try_again &&
-        e.code() != std::errc::not_enough_memory)
-      throw;
-    throw errno_error("cannot make a thread of node " + std::to_string(self), e.code().value(),
-                      "raise the limits of processes and of memory (ulimit -u, ulimit -v, or the "
-                      "container's)");
-  }
-}
+std::string name_of(node_id node) { return "node " + std::to_string(node); }
 
 }  // namespace
 
@@ -77,13 +63,13 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       network_worker_(workers.depot),
       rules_(reception_of(settings), std::int64_t{settings.watchdog_us} * 1000),
       departures_(nodes_) {
-  const connections joined = with_threads(self_, [this] { return open_connections(); });
+  const connections joined = with_threads(name_of(self_), [this] { return open_connections(); });
   order_others();
   make_protocols();
   introduce_network_worker();
   watch_for_stalls();
   meet_workers(joined);
-  with_threads(self_, [this] { begin(); });
+  with_threads(name_of(self_), [this] { begin(); });
   // The workers have fallen asleep before there was anybody to ask.
   want_work();
 }
