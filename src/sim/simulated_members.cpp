@@ -42,6 +42,7 @@ void simulated_node::on_standing(node_id n) {
     protocols.data.on_left(n);
     messenger.on_left(n);
   }
+  if (s == cluster::standing::present && self_ == 0) protocols.failed.tell_comer(n);
   if (networks) networks->members_have_changed();
   protocols.life.members_have_changed();
   stalls.members_have_changed();
