@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated node when nodes come and go, and when it does: as
 // cluster/engine/members.cpp.
+#include <algorithm>
 #include <utility>
 
 #include "sim/simulated_job.hpp"
@@ -70,7 +71,8 @@ void simulated_node::try_to_leave() {
 }
 
 bool simulated_node::nothing_holds() {
-  return is_idle() && worker_->frames.live() == 0 && threads_ == 0 && stacks_.empty() &&
+  const std::int64_t dead = std::min(dead_frames_, worker_->events.frames());
+  return is_idle() && worker_->frames.live() == dead && threads_ == 0 && stacks_.empty() &&
          !protocols.balance.is_asking() && !protocols.data.awaits_something() &&
          !messenger.holds_something();
 }
