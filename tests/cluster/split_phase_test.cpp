@@ -9,14 +9,19 @@
 #include <deque>
 #include <functional>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/words/kinds.hpp"
 #include "cluster/work/packed_token.hpp"
+#include "fibers/slot_access.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/error.hpp"
+#include "strata/mailbox.hpp"
+#include "strata/runtime.hpp"
+#include "strata/slot.hpp"
 #include "taskless_node.hpp"
 
 namespace strata::cluster {
@@ -265,6 +270,49 @@ TEST_F(blocks, are_not_awaited_that_there_is_no_memory_to_ask_for) {
   here.data.get(at(1, from.data()), into.data(), into.size(), at(0, nullptr));
   EXPECT_EQ(deliver(kind::get), 1U);
   EXPECT_EQ(into, from);
+}
+
+// The program's mistake, of which the node that has answered knows nothing.
+TEST_F(blocks, are_not_awaited_that_have_come_for_a_slot_that_refuses_them) {
+  const auto from = bytes_of(1);
+  std::vector<std::byte> into(from.size()), last(2 * at_once);
+  const std::vector<std::byte> large = bytes_of(last.size());
+  completion once(1);
+  slot* const used_up = &once;
+  (void)detail::slot_access::signal(used_up);
+  here.data.get(at(1, from.data()), into.data(), into.size(), at(0, used_up));
+  // As much as may be awaited, and more.
+  unsigned asked = 0;
+  for (; here.data.describe_waits().find(", 0 more") != std::string::npos; ++asked)
+    here.data.get(at(1, large.data()), last.data(), last.size(), at(0, nullptr));
+  EXPECT_TRUE(there.data.on_message(0, kind::get, reader(under_way.front().payload)));
+  under_way.pop_front();
+  const letter answer = std::move(under_way.back());
+  under_way.pop_back();
+  ASSERT_EQ(answer.k, kind::got);
+  EXPECT_THROW(here.data.on_message(1, kind::got, reader(answer.payload)), misuse_error);
+  EXPECT_EQ(into, from);
+  EXPECT_EQ(deliver(kind::got), asked * pieces(last.size()));
+  EXPECT_EQ(last, large);
+  EXPECT_FALSE(here.data.awaits_something());
+}
+
+// Whoever drops an item in does not know what the mailbox signals.
+TEST_F(blocks, and_items_of_a_mailbox_that_signals_nobody_there_blame_its_node) {
+  options one;
+  one.workers = 1;
+  runtime rt(one);
+  std::optional<mailbox> box;
+  completion never;
+  slot* const some = &never;
+  rt.run([&] { box.emplace(slot_ptr(77, some)); });
+  const auto item = bytes_of(2 * piece);
+  for (const std::size_t n : {std::size_t{1}, item.size()}) {
+    here.data.drop_in(at(1, &*box), item.data(), n);
+    EXPECT_THROW(deliver(kind::drop_in), misuse_error) << n;
+    EXPECT_TRUE(under_way.empty()) << n;
+  }
+  EXPECT_EQ(box->size(), 2U);
 }
 
 // A call, or with has_home false a token; what becomes of it is counted.

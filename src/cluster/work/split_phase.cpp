@@ -79,8 +79,12 @@ void split_phase::check_is_there(node_id node) const {
   if (mail_.members().of(node) == standing::left) throw has_left(node);
 }
 
+bool split_phase::is_known(node_id node) const {
+  return node < mail_.nodes() && mail_.members().of(node) != standing::absent;
+}
+
 void split_phase::check_is_known(node_id node) const {
-  if (node >= mail_.nodes() || mail_.members().of(node) == standing::absent)
+  if (!is_known(node))
     throw malformed("an address of node " + std::to_string(node) + ", which there is not");
 }
 

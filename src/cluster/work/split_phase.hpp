@@ -105,6 +105,7 @@ class split_phase final : public detail::remote_nodes {
   void send_pieces(node_id to, kind k, std::span<const std::byte> all, HeadOf&& head_of);
   // For the program: what it has for that node can get there. Throws node_lost_error.
   void check_is_there(node_id node) const;
+  [[nodiscard]] bool is_known(node_id node) const;
   // What another node has named a node of the job: there is one, or was. Throws malformed.
   void check_is_known(node_id node) const;
   // What unpack() makes of it can give its result back.
@@ -124,6 +125,7 @@ class split_phase final : public detail::remote_nodes {
   void on_get(reader& r, node_id from);
   void on_invoke(reader& r);
   void on_drop_in(reader& r, node_id from);
+  void put_into_mailbox(void* box, std::span<const std::byte> item, node_id from);
   void on_returned(reader& r);
 
   mailer& mail_;
