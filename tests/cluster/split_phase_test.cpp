@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <new>
 #include <optional>
@@ -315,14 +316,20 @@ TEST_F(blocks, and_items_of_a_mailbox_that_signals_nobody_there_blame_its_node) 
   EXPECT_EQ(box->size(), 2U);
 }
 
-// A call, or with has_home false a token; what becomes of it is counted.
+// A call, or with has_home false a token; what becomes of it is counted. Where it arrives there is
+// no memory for it.
 struct counted_task : detail::task {
   static inline unsigned told = 0, abandoned = 0, given_up = 0;
+  static inline std::exception_ptr error;
   static void pack(const detail::task& t, std::uint16_t here, std::byte* out) {
     const std::uint64_t home = global_address(here, &t).bits();
     std::memcpy(out, &home, sizeof home);
   }
-  static void accept(detail::task&, const std::exception_ptr&, const std::byte*) { ++told; }
+  static detail::task* unpack(detail::worker&, const std::byte*) { throw std::bad_alloc(); }
+  static void accept(detail::task&, const std::exception_ptr& e, const std::byte*) {
+    ++told;
+    error = e;
+  }
   static void abandon(detail::task&, detail::worker&) { ++abandoned; }
   static void give_up(detail::worker&, const std::byte*) noexcept { ++given_up; }
   static const char* name() { return "counted"; }
@@ -332,7 +339,7 @@ struct counted_task : detail::task {
     static const detail::travelling_code code;
     static constexpr detail::wire_type wire{.argument_bytes = sizeof(std::uint64_t),
                                             .pack = &pack,
-                                            .unpack = nullptr,
+                                            .unpack = &unpack,
                                             .name = &name,
                                             .code = &code,
                                             .accept = HasHome ? &accept : nullptr,
@@ -373,6 +380,32 @@ TEST_F(blocks, and_tokens_leave_nothing_behind_that_there_is_no_memory_to_send) 
   EXPECT_EQ(counted_task::abandoned, 1U);
   EXPECT_EQ(counted_task::given_up, 1U);
   EXPECT_EQ(here.counts.sent, here.counts.received);
+}
+
+// Else who waits for the result would wait for ever; of a token the computation hears.
+TEST_F(blocks, and_calls_that_there_is_no_memory_to_begin_throw_that) {
+  counted_task call{{&counted_task::travel<true>::type_of}};
+  counted_task::told = 0;
+  here.data.call(here.worker, 1, call, {});
+  EXPECT_EQ(deliver(kind::returned), 1U);
+  ASSERT_EQ(counted_task::told, 1U);
+  try {
+    std::rethrow_exception(std::exchange(counted_task::error, nullptr));
+  } catch (const remote_error& e) {
+    EXPECT_EQ(e.type_name(), "std::bad_alloc");
+  }
+  EXPECT_FALSE(here.data.awaits_something());
+  counted_task token{{&counted_task::travel<false>::type_of}};
+  there.may_fail = true;
+  here.data.invoke(here.worker, 1, &token);
+  EXPECT_EQ(deliver(kind::invoke), 1U);
+  EXPECT_EQ(there.failures, 1U);
+  // Nor for the answer.
+  here.data.call(here.worker, 1, call, {});
+  there.refusals = 1;
+  EXPECT_EQ(deliver(kind::invoke), 1U);
+  EXPECT_EQ(there.failures, 2U);
+  EXPECT_EQ(here.counts.sent + there.counts.sent, here.counts.received + there.counts.received);
 }
 
 // From a peer that lies: refused, whatever came before.

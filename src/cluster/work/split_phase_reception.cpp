@@ -2,6 +2,7 @@
 // Split-phase operations that come from other nodes.
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -26,8 +27,25 @@ void split_phase::check_home(reader token) const {
 }
 
 detail::task* split_phase::unpack(detail::worker& w, reader& in) {
-  check_home(in);
-  return unpack_token(w, in);
+  const reader token = in;
+  check_home(token);
+  try {
+    return unpack_token(w, in);
+  } catch (const std::bad_alloc&) {
+    in = skip_token(token);
+    cannot_begin(token);
+    return nullptr;
+  }
+}
+
+void split_phase::cannot_begin(reader token) {
+  const std::exception_ptr error = away_.keep(std::current_exception());
+  try {
+    if (const auto home = home_of_packed(token)) return post_result(*home, error, {});
+  } catch (const std::bad_alloc&) {
+    // Nor is there for saying so.
+  }
+  here_.fail(error);
 }
 
 bool split_phase::on_message(node_id from, kind k, reader r) {
@@ -119,7 +137,13 @@ void split_phase::on_get(reader& r, node_id from) {
 
 void split_phase::on_invoke(reader& r) {
   check_home(r);
-  here_.run_soon(unpack_whole(here_.network_worker(), r));
+  detail::task* token = nullptr;
+  try {
+    token = unpack_whole(here_.network_worker(), r);
+  } catch (const std::bad_alloc&) {
+    return cannot_begin(r);
+  }
+  here_.run_soon(token);
 }
 
 void split_phase::on_drop_in(reader& r, node_id from) {
@@ -130,13 +154,25 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   if (box.address() == nullptr) throw malformed("an item for no mailbox");
   if (head.offset == 0 && data.size() == head.bytes)
     return put_into_mailbox(box.address(), data, from);
-  std::vector<std::byte>& whole = large_item_of(from).arriving;
-  if (head.offset == 0) whole.clear();
+  large_item& large = large_item_of(from);
+  if (head.offset == 0) {
+    large.arriving.clear();
+    large.is_refused = false;
+  }
+  if (large.is_refused) return;
+  std::vector<std::byte>& whole = large.arriving;
   if (head.offset != whole.size() || head.offset > head.bytes ||
       data.size() > head.bytes - head.offset) {
     throw malformed("pieces of an item do not fit together");
   }
-  whole.insert(whole.end(), data.begin(), data.end());
+  try {
+    whole.insert(whole.end(), data.begin(), data.end());
+  } catch (const std::bad_alloc&) {
+    // Its other pieces come all the same, from who knows nothing of that.
+    large.is_refused = true;
+    whole = std::vector<std::byte>();
+    throw;
+  }
   if (whole.size() == head.bytes) put_into_mailbox(box.address(), std::exchange(whole, {}), from);
 }
 
