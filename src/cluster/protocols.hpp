@@ -36,7 +36,7 @@ class protocols {
       return visitor != nullptr && visitor->on_message(from, k, r);
     return data.on_message(from, k, r) || balance.on_message(from, k, r) ||
            shelf.on_message(from, k, r) || quiet.on_message(from, k, r) ||
-           failed.on_message(k, r) || life.on_message(from, k, r) ||
+           failed.on_message(from, k, r) || life.on_message(from, k, r) ||
            (visitor != nullptr && visitor->on_message(from, k, r));
   }
 

@@ -45,6 +45,13 @@ remote_nodes& other_nodes(const worker& w, node_id_t node) {
   return *w.others;
 }
 
+// What is to be signalled elsewhere, if anything, is known to be somewhere: the node that hears of
+// it later could not tell whose mistake it is.
+void check_slot(const worker& w, global_address slot) {
+  if (slot.address() != nullptr && slot.node() != w.node && !is_there(w, slot.node()))
+    refuse_node(slot.node(), w);
+}
+
 // Written before main() and while a library is loaded, by one thread at a time. Release; partner:
 // travelling_code::find(), which may look meanwhile.
 constinit std::atomic<const travelling_code*> all_code{nullptr};
@@ -109,13 +116,17 @@ void remote_put(worker& w, global_address to, const void* value, std::size_t byt
                 global_address slot) {
   const uninterrupted guard;
   if (bytes != 0) check_somewhere("the global_ptr to get from", value);
-  other_nodes(w, to.node()).put(to, value, bytes, slot);
+  remote_nodes& others = other_nodes(w, to.node());
+  check_slot(w, slot);
+  others.put(to, value, bytes, slot);
 }
 
 void remote_get(worker& w, global_address from, void* into, std::size_t bytes,
                 global_address slot) {
   const uninterrupted guard;
-  other_nodes(w, from.node()).get(from, into, bytes, slot);
+  remote_nodes& others = other_nodes(w, from.node());
+  check_slot(w, slot);
+  others.get(from, into, bytes, slot);
 }
 
 void remote_invoke(worker& w, std::uint16_t node, task* token) {

@@ -31,7 +31,17 @@ void scheduler::clear_failure() {
   }
 }
 
+std::int64_t scheduler::count_frames() const noexcept {
+  std::int64_t all = 0;
+  for (const auto& p : places_) all += p->events.frames();
+  return all;
+}
+
 void scheduler::settle(bool forget) {
+  // All of them are of what has failed. Not where it is forgotten already, and others may have
+  // begun something here since.
+  if (forget && failure.is_there.load(std::memory_order_seq_cst))
+    dead_frames_.store(count_frames(), std::memory_order_relaxed);
   failure.settle(forget);
   // Somebody has to fall asleep again to see that there is something to tell.
   idle_.wake_one();

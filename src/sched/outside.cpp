@@ -30,7 +30,8 @@ void scheduler::set_nodes(std::uint16_t nodes) noexcept {
 std::int64_t scheduler::held() {
   std::int64_t held = held_stacks();
   for (const auto& p : places_) held += p->frames.live();
-  return held;
+  // A signal that comes late may have ended some.
+  return held - std::min(dead_frames_.load(std::memory_order_relaxed), count_frames());
 }
 
 std::int64_t scheduler::held_stacks() {

@@ -103,8 +103,8 @@ class scheduler {
   void count_frames_of(const worker* network_worker);
   // Nodes have come: so many numbers have been given out.
   void set_nodes(std::uint16_t nodes) noexcept;
-  // Frames and suspended stacks, less those frames that others took and we gave back. Of use while
-  // nothing moves here.
+  // Frames and suspended stacks, less those frames that others took and we gave back, and those of
+  // computations that have failed, which nobody ends. Of use while nothing moves here.
   [[nodiscard]] std::int64_t held();
   // Only the stacks.
   [[nodiscard]] std::int64_t held_stacks();
@@ -148,7 +148,8 @@ class scheduler {
   // ---- failure of a computation: an exception that left a fiber ----
   void fail(std::exception_ptr error) noexcept;
   // In a job of several nodes: nothing of the failed computation moves on any of them, so those who
-  // wait can be told. With `forget` it ends with that, since no run() here does it.
+  // wait can be told. With `forget` it ends with that, since no run() here does it, and keeps this
+  // node in the job no longer.
   void settle(bool forget);
   // For whom it concerns; null when there is none.
   [[nodiscard]] std::exception_ptr take_failure() { return failure.take(); }
@@ -235,6 +236,7 @@ class scheduler {
  private:
   struct search;
   friend class place;
+  [[nodiscard]] std::int64_t count_frames() const noexcept;
   void give_up_waiters();
   void stop();
   [[nodiscard]] std::uint64_t ticks_in_fibers() const noexcept;
@@ -338,6 +340,9 @@ class scheduler {
 
   std::atomic<std::uint32_t> idle_waiters_{0};
   os::futex_word idle_epoch_{0};
+
+  // Frames that were there when the last failure was settled. Of no partner.
+  std::atomic<std::int64_t> dead_frames_{0};
 
   mutable std::mutex network_worker_mutex_;
   const worker* network_worker_ = nullptr;

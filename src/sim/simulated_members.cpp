@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated node when nodes come and go, and when it does: as
 // cluster/engine/members.cpp.
+#include <algorithm>
 #include <utility>
 
 #include "sim/simulated_job.hpp"
@@ -42,6 +43,7 @@ void simulated_node::on_standing(node_id n) {
     protocols.data.on_left(n);
     messenger.on_left(n);
   }
+  if (s == cluster::standing::present && self_ == 0) protocols.failed.tell_comer(n);
   if (networks) networks->members_have_changed();
   protocols.life.members_have_changed();
   stalls.members_have_changed();
@@ -69,7 +71,8 @@ void simulated_node::try_to_leave() {
 }
 
 bool simulated_node::nothing_holds() {
-  return is_idle() && worker_->frames.live() == 0 && threads_ == 0 && stacks_.empty() &&
+  const std::int64_t dead = std::min(dead_frames_, worker_->events.frames());
+  return is_idle() && worker_->frames.live() == dead && threads_ == 0 && stacks_.empty() &&
          !protocols.balance.is_asking() && !protocols.data.awaits_something() &&
          !messenger.holds_something();
 }

@@ -162,6 +162,7 @@ void simulated_node::fail(std::exception_ptr error) {
 }
 
 void simulated_node::settle(bool forget) {
+  if (forget && failing_) dead_frames_ = worker_->events.frames();
   failing_ = false;
   if (!forget && job_.when_settled) job_.when_settled();
 }

@@ -276,6 +276,7 @@ class simulated_node final : public cluster::mailer,
   std::array<bool, 2> takes_in_{};  // of each: it is planned
   bool has_asked_to_go_ = false, parted_ = false;
   std::atomic<bool> failing_{false};  // tokens and fibers are given up
+  std::int64_t dead_frames_ = 0;      // of computations that have failed
   bool busy_ = false;
   bool in_call_ = false;
   bool runs_task_ = false;  // now, and not only as far as the clock goes

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node has counted as received it does not throw for any more: whoever handles messages
-// would count it once more, and the job would never be found at rest.
+// would count it once more, and the job would never be found at rest. Nor would it if something
+// counted as sent that never was.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "../sim/errands.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/words/thrown.hpp"
+#include "cluster/work/packed_token.hpp"
 #include "taskless_node.hpp"
 
 namespace strata::cluster {
@@ -67,6 +72,153 @@ TEST(counted_once, is_a_failure_after_which_all_have_to_agree) {
   pack_thrown(thrown, std::make_exception_ptr(std::runtime_error("no such place")), 1);
   n.hear(kind::failed, thrown.bytes());
   EXPECT_EQ(n.posts, 1U) << "it asks whether all is over";
+  EXPECT_EQ(n.all.counts.received, 1U);
+}
+
+// Node 0 with tasks, and a shelf for them. There is no memory for sending any, unless `has_memory`.
+class node_with_tasks final : public taskless_node,
+                              public mailer,
+                              public clock,
+                              public net::shelves {
+ public:
+  node_with_tasks()
+      : all(*this, *this, *this, {}, 1'000'000'000, [](node_id, const std::string&) {},
+            {this, places_max}) {}
+  ~node_with_tasks() {
+    for (detail::task* const t : tasks) t->type->abandon(*t, worker);
+  }
+
+  void post(node_id, kind k, std::span<const std::byte>, std::span<const std::byte>) override {
+    if (k == kind::tokens && !has_memory) throw std::bad_alloc();
+    said.push_back(k);
+  }
+  [[nodiscard]] node_id self() const noexcept override { return 0; }
+  [[nodiscard]] node_id nodes() const noexcept override { return 2; }
+  [[nodiscard]] const membership& members() const noexcept override { return members_; }
+  void wait_for_room(node_id) override {}
+  [[nodiscard]] std::int64_t now_ns() const override { return 1; }
+
+  void run_soon(detail::task* t) override { tasks.push_back(t); }
+  detail::task* take_travelling() override {
+    if (tasks.empty()) return nullptr;
+    detail::task* const t = tasks.front();
+    tasks.pop_front();
+    return t;
+  }
+  detail::task* take_travelling_from(detail::worker&) override { return take_travelling(); }
+  detail::task* take_shelvable_from(detail::worker&) override { return take_travelling(); }
+  [[nodiscard]] std::uint32_t load() const override {
+    return static_cast<std::uint32_t>(tasks.size());
+  }
+
+  unsigned offer(std::span<const std::byte> bytes, unsigned) noexcept override {
+    on_shelf.emplace_back(bytes.begin(), bytes.end());
+    return 0;
+  }
+  net::taken_thing take_back(std::byte* into) noexcept override {
+    if (on_shelf.empty()) return {};
+    const std::size_t n = on_shelf.front().size();
+    std::copy(on_shelf.front().begin(), on_shelf.front().end(), into);
+    on_shelf.pop_front();
+    return {net::take_outcome::taken, 0, n};
+  }
+  void set_attended(bool) noexcept override {}
+  [[nodiscard]] unsigned offered() const noexcept override {
+    return static_cast<unsigned>(on_shelf.size());
+  }
+  net::taken_thing take(node_id, std::byte*) noexcept override { return {}; }
+
+  void hear_a_wish(wish w) {
+    const std::array<std::uint32_t, 2> request{8, static_cast<std::uint32_t>(w)};
+    EXPECT_TRUE(all.on_message(1, kind::steal, std::as_bytes(std::span(request))));
+  }
+  void add_token() { tasks.push_back(test::token_errand::unpack(worker, nullptr)); }
+  // All that was there is, nothing is under way, and nobody is awaited.
+  void expect_all_here(std::size_t n) {
+    EXPECT_EQ(tasks.size(), n);
+    EXPECT_EQ(all.counts.sent, all.counts.received);
+    EXPECT_FALSE(all.data.awaits_something());
+  }
+  [[nodiscard]] std::size_t times(kind k) const {
+    return static_cast<std::size_t>(std::count(said.begin(), said.end(), k));
+  }
+
+  bool has_memory = false;
+  std::deque<detail::task*> tasks;
+  std::deque<std::vector<std::byte>> on_shelf;
+  std::vector<kind> said;
+
+ private:
+  membership members_{0, 2, {1}};
+
+ public:
+  protocols all;
+};
+
+TEST(counted_once, are_tokens_that_there_is_no_memory_to_send) {
+  node_with_tasks n;
+  test::awaited_errand call;
+  n.add_token();
+  n.tasks.push_back(&call);
+  n.add_token();
+  n.hear_a_wish(wish::none);
+  EXPECT_EQ(n.said, std::vector{kind::nothing}) << "it has to ask others";
+  n.expect_all_here(3);
+  EXPECT_NE(std::find(n.tasks.begin(), n.tasks.end(), &call), n.tasks.end());
+}
+
+TEST(counted_once, are_tokens_that_there_is_no_memory_to_feed_others_with) {
+  node_with_tasks n;
+  n.hear_a_wish(wish::kept);
+  n.add_token();
+  n.all.balance.feed(n.worker);
+  n.expect_all_here(1);
+  n.has_memory = true;
+  n.all.balance.feed(n.worker);
+  EXPECT_EQ(n.times(kind::tokens), 1U) << "the other one still waits";
+  EXPECT_TRUE(n.tasks.empty());
+}
+
+TEST(counted_once, are_tasks_of_the_shelf_that_there_is_no_memory_to_send) {
+  node_with_tasks n;
+  test::awaited_errand call;
+  n.all.shelf.somebody_asks();
+  n.tasks.push_back(&call);
+  n.add_token();
+  EXPECT_TRUE(n.all.shelf.fill(n.worker));
+  ASSERT_EQ(n.on_shelf.size(), 2U);
+  EXPECT_EQ(n.all.counts.sent, 2U);
+  n.hear_a_wish(wish::kept);
+  EXPECT_EQ(n.tasks, std::deque<detail::task*>{&call});
+  EXPECT_EQ(n.all.counts.sent - n.all.counts.received, n.on_shelf.size());
+  EXPECT_FALSE(n.all.data.awaits_something());
+  n.tasks.clear();
+  n.has_memory = true;
+  n.all.balance.feed(n.worker);
+  EXPECT_EQ(n.times(kind::tokens), 1U) << "the other one still waits";
+  EXPECT_EQ(n.on_shelf.size(), 0U);
+}
+
+// A call whose node has no memory for it when it arrives.
+struct refused_errand : test::awaited_errand {
+  static detail::task* unpack(detail::worker&, const std::byte*) { throw std::bad_alloc(); }
+  static const detail::travelling_code code;
+  static constexpr detail::wire_type wire{8,     &pack,   &unpack, &test::errand::name,
+                                          &code, &accept, 8};
+};
+const detail::travelling_code refused_errand::code{wire, &detail::__ehdr_start};
+
+TEST(counted_once, are_calls_that_there_is_no_memory_to_begin) {
+  node_with_tasks n;
+  writer tokens;
+  tokens.add(std::uint32_t{0});
+  for (const detail::code_identity code :
+       {refused_errand::code.identity(), test::token_errand::code.identity(),
+        refused_errand::code.identity()})
+    tokens.add(code).add(detail::global_address(1, &n).bits());
+  EXPECT_TRUE(n.all.on_message(1, kind::tokens, tokens.bytes()));
+  EXPECT_EQ(n.times(kind::returned), 2U);
+  EXPECT_EQ(n.tasks.size(), 1U);
   EXPECT_EQ(n.all.counts.received, 1U);
 }
 

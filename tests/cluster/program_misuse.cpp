@@ -67,6 +67,14 @@ void misuse(runtime& rt) {
     }
     expect_words([&] { block_move_sync(global_ptr<int>(0, nullptr), there, 1, done.sptr()); },
                  "the global_ptr to get from" + nowhere);
+    const node_id_t nobody = 77;
+    const slot_ptr nobodys(nobody, static_cast<slot*>(done.sptr().where().address()));
+    const std::string no_node = "no node 77: this job has " + std::to_string(num_nodes()) +
+                                " nodes, numbers 0 to " + std::to_string(num_nodes() - 1);
+    int x = 0;
+    expect_words([&] { put_sync(1, there, nobodys); }, no_node);
+    expect_words([&] { get_sync(there, &x, nobodys); }, no_node);
+    expect_words([&] { put_sync(1, to_global(&x), nobodys); }, no_node);
     sync(done.sptr());
     done.wait();  // by none of those
   });

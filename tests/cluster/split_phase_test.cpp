@@ -7,16 +7,22 @@
 
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/words/kinds.hpp"
 #include "cluster/work/packed_token.hpp"
+#include "fibers/slot_access.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/error.hpp"
+#include "strata/mailbox.hpp"
+#include "strata/runtime.hpp"
+#include "strata/slot.hpp"
 #include "taskless_node.hpp"
 
 namespace strata::cluster {
@@ -267,14 +273,63 @@ TEST_F(blocks, are_not_awaited_that_there_is_no_memory_to_ask_for) {
   EXPECT_EQ(into, from);
 }
 
-// A call, or with has_home false a token; what becomes of it is counted.
+// The program's mistake, of which the node that has answered knows nothing.
+TEST_F(blocks, are_not_awaited_that_have_come_for_a_slot_that_refuses_them) {
+  const auto from = bytes_of(1);
+  std::vector<std::byte> into(from.size()), last(2 * at_once);
+  const std::vector<std::byte> large = bytes_of(last.size());
+  completion once(1);
+  slot* const used_up = &once;
+  (void)detail::slot_access::signal(used_up);
+  here.data.get(at(1, from.data()), into.data(), into.size(), at(0, used_up));
+  // As much as may be awaited, and more.
+  unsigned asked = 0;
+  for (; here.data.describe_waits().find(", 0 more") != std::string::npos; ++asked)
+    here.data.get(at(1, large.data()), last.data(), last.size(), at(0, nullptr));
+  EXPECT_TRUE(there.data.on_message(0, kind::get, reader(under_way.front().payload)));
+  under_way.pop_front();
+  const letter answer = std::move(under_way.back());
+  under_way.pop_back();
+  ASSERT_EQ(answer.k, kind::got);
+  EXPECT_THROW(here.data.on_message(1, kind::got, reader(answer.payload)), misuse_error);
+  EXPECT_EQ(into, from);
+  EXPECT_EQ(deliver(kind::got), asked * pieces(last.size()));
+  EXPECT_EQ(last, large);
+  EXPECT_FALSE(here.data.awaits_something());
+}
+
+// Whoever drops an item in does not know what the mailbox signals.
+TEST_F(blocks, and_items_of_a_mailbox_that_signals_nobody_there_blame_its_node) {
+  options one;
+  one.workers = 1;
+  runtime rt(one);
+  std::optional<mailbox> box;
+  completion never;
+  slot* const some = &never;
+  rt.run([&] { box.emplace(slot_ptr(77, some)); });
+  const auto item = bytes_of(2 * piece);
+  for (const std::size_t n : {std::size_t{1}, item.size()}) {
+    here.data.drop_in(at(1, &*box), item.data(), n);
+    EXPECT_THROW(deliver(kind::drop_in), misuse_error) << n;
+    EXPECT_TRUE(under_way.empty()) << n;
+  }
+  EXPECT_EQ(box->size(), 2U);
+}
+
+// A call, or with has_home false a token; what becomes of it is counted. Where it arrives there is
+// no memory for it.
 struct counted_task : detail::task {
   static inline unsigned told = 0, abandoned = 0, given_up = 0;
+  static inline std::exception_ptr error;
   static void pack(const detail::task& t, std::uint16_t here, std::byte* out) {
     const std::uint64_t home = global_address(here, &t).bits();
     std::memcpy(out, &home, sizeof home);
   }
-  static void accept(detail::task&, const std::exception_ptr&, const std::byte*) { ++told; }
+  static detail::task* unpack(detail::worker&, const std::byte*) { throw std::bad_alloc(); }
+  static void accept(detail::task&, const std::exception_ptr& e, const std::byte*) {
+    ++told;
+    error = e;
+  }
   static void abandon(detail::task&, detail::worker&) { ++abandoned; }
   static void give_up(detail::worker&, const std::byte*) noexcept { ++given_up; }
   static const char* name() { return "counted"; }
@@ -284,7 +339,7 @@ struct counted_task : detail::task {
     static const detail::travelling_code code;
     static constexpr detail::wire_type wire{.argument_bytes = sizeof(std::uint64_t),
                                             .pack = &pack,
-                                            .unpack = nullptr,
+                                            .unpack = &unpack,
                                             .name = &name,
                                             .code = &code,
                                             .accept = HasHome ? &accept : nullptr,
@@ -325,6 +380,32 @@ TEST_F(blocks, and_tokens_leave_nothing_behind_that_there_is_no_memory_to_send) 
   EXPECT_EQ(counted_task::abandoned, 1U);
   EXPECT_EQ(counted_task::given_up, 1U);
   EXPECT_EQ(here.counts.sent, here.counts.received);
+}
+
+// Else who waits for the result would wait for ever; of a token the computation hears.
+TEST_F(blocks, and_calls_that_there_is_no_memory_to_begin_throw_that) {
+  counted_task call{{&counted_task::travel<true>::type_of}};
+  counted_task::told = 0;
+  here.data.call(here.worker, 1, call, {});
+  EXPECT_EQ(deliver(kind::returned), 1U);
+  ASSERT_EQ(counted_task::told, 1U);
+  try {
+    std::rethrow_exception(std::exchange(counted_task::error, nullptr));
+  } catch (const remote_error& e) {
+    EXPECT_EQ(e.type_name(), "std::bad_alloc");
+  }
+  EXPECT_FALSE(here.data.awaits_something());
+  counted_task token{{&counted_task::travel<false>::type_of}};
+  there.may_fail = true;
+  here.data.invoke(here.worker, 1, &token);
+  EXPECT_EQ(deliver(kind::invoke), 1U);
+  EXPECT_EQ(there.failures, 1U);
+  // Nor for the answer.
+  here.data.call(here.worker, 1, call, {});
+  there.refusals = 1;
+  EXPECT_EQ(deliver(kind::invoke), 1U);
+  EXPECT_EQ(there.failures, 2U);
+  EXPECT_EQ(here.counts.sent + there.counts.sent, here.counts.received + there.counts.received);
 }
 
 // From a peer that lies: refused, whatever came before.

@@ -63,6 +63,13 @@ TEST_P(elastic, a_leaver_takes_its_names_along) {
   job.expect_ok();
 }
 
+TEST_P(elastic, a_leaver_leaves_frames_behind_of_what_has_failed) {
+  elastic_job job("2", "leave-frames", transport());
+  job.wait_for("failed");
+  job.leave("1");
+  job.expect_ok();
+}
+
 TEST_P(elastic, a_leaver_stays_until_nothing_holds_it) {
   elastic_job job("2", "holds", transport());
   job.wait_for("holds");

@@ -407,6 +407,7 @@ int main(int argc, char** argv) {
       {"early-loss", early_loss},
       {"names", names},
       {"leave-behind", leave_behind},
+      {"leave-frames", leave_frames},
       {"numbers", numbers},
       {"rounds", rounds},
       {"rounds-of-five", rounds_of_five}};

@@ -7,10 +7,12 @@
 
 #include "strata/domain.hpp"
 #include "strata/error.hpp"
+#include "strata/fiber.hpp"
 #include "strata/membership.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
+#include "strata/slot.hpp"
 #include "strata/thread.hpp"
 #include "tests/common/require.hpp"
 #include "tests/common/say.hpp"
@@ -55,7 +57,37 @@ void await_end_of(node_id_t n) {
   }
 }
 
+// Nobody signals it again.
+struct waits_in_vain : threaded {
+  slot_ptr begun;
+  void start() { sync(begun); }
+  void go_on() { terminate(); }
+  fiber<&waits_in_vain::go_on> GO_ON{this, 1};
+};
+struct throws_there : threaded {
+  void start() { throw error("no such place"); }
+};
+
 }  // namespace
+
+void leave_frames(runtime& rt) {
+  try {
+    rt.run([] {
+      completion begun, never;
+      invoke<waits_in_vain>(on_node{1}, begun.sptr());
+      begun.wait();
+      invoke<throws_there>(on_node{1});
+      never.wait();
+    });
+    require(false, "waited for nothing");
+  } catch (const remote_error& e) {
+    require(e.message() == "no such place", e.what());
+  }
+  rt.run([] {
+    say("failed");
+    await_end_of(1);
+  });
+}
 
 void leave_behind(runtime& rt) {
   rt.run([] {

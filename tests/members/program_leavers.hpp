@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the names, objects and members of domains of a node that leaves.
+// What becomes of the names, objects, members of domains and frames of a node that leaves.
 #pragma once
 #include "strata/runtime.hpp"
 
 void leave_behind(strata::runtime& rt);
+void leave_frames(strata::runtime& rt);

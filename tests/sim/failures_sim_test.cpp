@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/prng.hpp"
 #include "sim/simulated_job.hpp"
 #include "strata/fiber.hpp"
 #include "support.hpp"
@@ -151,6 +152,148 @@ TEST(simulated_failures, are_heard_of_by_way_of_others) {
       return 1'000;
     };
     turns(seed, uneven, chain, 2).run();
+  }
+}
+
+struct short_one : threaded {
+  void start() { terminate(); }
+};
+
+// Two nodes, one of which fails while the other is busy; and a third one comes.
+class failure_and_comer {
+ public:
+  static constexpr std::int64_t busy_ns = 2'000'000;
+
+  explicit failure_and_comer(std::uint64_t seed)
+      : world_({.jitter_ns = 20'000}, seed), job_(world_, model()) {
+    job_.when_settled = [this] {
+      task_ns_ = 2'000;
+      job_.node(0).as_worker([&] { token<fib_of>(13, &answer_); });
+    };
+    job_.when_made = [this](net::node_id n) { listen(job_.node(n)); };
+    job_.node(0).as_worker([&] { token<fib_of>(16, &given_up_); });
+  }
+
+  void fail_at(std::int64_t ns) {
+    world_.at(ns, [this] { fail(); });
+  }
+  // Before the one that fails has heard of the comer.
+  void fail_when_counted() {
+    job_.node(0).says = [this](net::node_id, cluster::kind k) {
+      if (k == cluster::kind::known) world_.at(world_.now_ns(), [this] { fail(); });
+    };
+  }
+  void come_at(std::int64_t ns) {
+    world_.at(ns, [this] { come(); });
+  }
+  // After the others have been told to, which takes one of them long.
+  void come_as_all_forget() {
+    job_.node(1).hears = [this](net::node_id, cluster::kind k, std::span<const std::byte>) {
+      if (k != cluster::kind::settled || std::exchange(comes_, true)) return false;
+      world_.at(world_.now_ns(), [this] {
+        job_.node(1).as_worker([] { token<short_one>(); });
+        come();
+      });
+      return false;
+    };
+  }
+
+  // What follows the failure is computed by all.
+  void run() {
+    ASSERT_TRUE(world_.run([&] { return answer_ != 0 && came_; }, 10'000'000'000))
+        << (came_ ? "there is no answer" : "nobody has come");
+    EXPECT_EQ(answer_, 233);
+    std::uint64_t sent = 0, received = 0;
+    const auto is_even = [&] {
+      sent = received = 0;
+      for (net::node_id n = 0; n < job_.size(); ++n) {
+        sent += job_.node(n).protocols.counts.sent;
+        received += job_.node(n).protocols.counts.received;
+      }
+      return sent == received;
+    };
+    EXPECT_TRUE(world_.run(is_even, world_.now_ns() + 10'000'000))
+        << sent << " sent, " << received << " received";
+  }
+  // How often the comer was told, and how often before anybody gave it work.
+  [[nodiscard]] unsigned told() const { return told_; }
+  [[nodiscard]] unsigned told_first() const { return told_first_; }
+
+ private:
+  [[nodiscard]] sim::job_model model() {
+    return {.nodes = 3, .founders = 2, .cost = [this](const detail::task&) { return task_ns_; }};
+  }
+  void fail() { job_.node(1).fail(std::make_exception_ptr(std::domain_error("no such place"))); }
+  void come() {
+    job_.come([this](net::node_id) { came_ = true; });
+  }
+  void listen(sim::simulated_node& comer) {
+    comer.hears = [this, known = false](net::node_id, cluster::kind k,
+                                        std::span<const std::byte>) mutable {
+      known |= k == cluster::kind::known;
+      told_ += k == cluster::kind::failed ? 1 : 0;
+      told_first_ += k == cluster::kind::failed && !known ? 1 : 0;
+      return false;
+    };
+  }
+
+  std::int64_t task_ns_ = busy_ns;
+  sim::world world_;
+  sim::job job_;
+  bool comes_ = false, came_ = false;
+  unsigned told_ = 0, told_first_ = 0;
+  long answer_ = 0, given_up_ = 0;
+};
+
+// Else a thread there would wait for ever for what has been given up.
+TEST(simulated_failures, are_told_to_who_comes_before_all_have_given_up) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    failure_and_comer j(seed);
+    j.fail_at(100'000);
+    j.come_at(200'000);
+    j.run();
+    EXPECT_EQ(j.told_first(), 1U) << "by node 0, which knows it first";
+  }
+}
+
+TEST(simulated_failures, are_told_to_who_comes_by_who_knows_it) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    failure_and_comer j(seed);
+    j.come_at(200'000);
+    j.fail_when_counted();
+    j.run();
+    EXPECT_EQ(j.told(), 1U) << "by node 0, as the one that fails has not heard of it";
+  }
+}
+
+// Of those who come at the last moment as well.
+TEST(simulated_failures, are_forgotten_by_who_comes_as_all_forget) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    failure_and_comer j(seed);
+    j.fail_at(100'000);
+    j.come_as_all_forget();
+    j.run();
+    EXPECT_EQ(j.told_first(), 1U) << "it came too late";
+  }
+}
+
+TEST(simulated_failures, are_forgotten_by_who_comes_at_any_time) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    prng random(seed);
+    const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random.below(n)); };
+    for (int i = 0; i < 8; ++i) {
+      const std::int64_t fails_at = 500'000 + below(500'000);
+      for (const std::int64_t from : {fails_at - 300'000, failure_and_comer::busy_ns - 200'000}) {
+        failure_and_comer j(seed);
+        j.fail_at(fails_at);
+        j.come_at(from + below(400'000));
+        j.run();
+      }
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -147,6 +148,30 @@ struct guest : threaded {
   void go() { terminate(); }
   fiber<&guest::go> GO{this, 1};
 };
+
+// What they have of it nobody will end.
+TEST(simulated_members, leave_after_a_computation_that_failed_before_it_ended_their_frames) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    sim::world w({.jitter_ns = 20'000}, seed);
+    sim::job j(w, {.nodes = 2, .founders = 2, .cost = two_microseconds});
+    constexpr std::int64_t ms = 1'000'000;
+    slot_ptr dead, lives;
+    bool settled = false, left = false;
+    j.when_settled = [&] { settled = true; };
+    j.node(0).as_worker([&] { invoke<guest>(node_id_t{1}, local_address(&dead)); });
+    ASSERT_TRUE(w.run([&] { return static_cast<bool>(dead); }, 100 * ms));
+    j.node(0).fail(std::make_exception_ptr(std::domain_error("no such place")));
+    ASSERT_TRUE(w.run([&] { return settled; }, w.now_ns() + 100 * ms));
+    // Of the next one; this waits.
+    j.node(0).as_worker([&] { invoke<guest>(node_id_t{1}, local_address(&lives)); });
+    ASSERT_TRUE(w.run([&] { return static_cast<bool>(lives); }, w.now_ns() + 100 * ms));
+    j.leave(1, [&] { left = true; });
+    EXPECT_FALSE(w.run([&] { return left; }, w.now_ns() + 20 * ms)) << "it has work";
+    j.node(0).as_worker([&] { sync(lives); });
+    EXPECT_TRUE(w.run([&] { return left; }, w.now_ns() + 100 * ms));
+  }
+}
 
 // Nobody has heard more of it than that it will come: the next one comes.
 TEST(simulated_members, who_ends_while_it_comes_is_no_loss) {

@@ -22,6 +22,7 @@
 #include "strata/directory.hpp"
 #include "strata/fiber.hpp"
 #include "strata/group.hpp"
+#include "strata/mailbox.hpp"
 #include "strata/message.hpp"
 #include "strata/serialize.hpp"
 #include "unreadable_on.hpp"
@@ -93,6 +94,45 @@ TEST(simulated_without_memory, what_cannot_be_sent_leaves_nothing) {
       EXPECT_EQ(sends.counted().sent_whole, 1U);
     });
     p.run();
+  }
+}
+
+// Nor is whoever has sent it taken for lost, whose other pieces come all the same.
+TEST(simulated_without_memory, large_items_are_dropped_as_a_whole) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 2});
+    std::vector<std::byte> item(large / 4);
+    for (std::size_t i = 0; i < item.size(); ++i) item[i] = static_cast<std::byte>(i / 251);
+    global_ptr<mailbox> where;
+    bool settled = false;
+    p.job->when_settled = [&] { settled = true; };
+    std::optional<refused_new> once;
+    p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte> payload) {
+      // With what has come it needs as much again.
+      if (k == cluster::kind::drop_in && !once) once.emplace(2 * payload.size() - 200, SIZE_MAX, 1);
+      return false;
+    };
+    p.begin(1, [&] {
+      mailbox box{slot_ptr()};
+      where = to_global(&box);
+      while (box.size() == 0) p.pause(100'000);
+      std::vector<std::byte> come(item.size());
+      EXPECT_EQ(retrieve_item(box, come.data(), come.size()), item.size());
+      EXPECT_EQ(come, item);
+      EXPECT_EQ(box.size(), 0U);
+    });
+    p.begin(0, [&] {
+      while (where.where().address() == nullptr) p.pause(100'000);
+      drop_in(where, item.data(), item.size());
+      while (!settled) p.pause(100'000);
+      drop_in(where, item.data(), item.size());
+    });
+    EXPECT_TRUE(p.world.run([&] { return p.threads() == 0; }, p.now_ns() + 1'000 * p.ms));
+    EXPECT_EQ(refused_new::refused(), 1U);
+    EXPECT_TRUE(p.job->node(1).losses().empty());
+    ASSERT_NE(p.job->failure(), nullptr);
+    EXPECT_THROW(std::rethrow_exception(p.job->failure()), std::bad_alloc);
   }
 }
 

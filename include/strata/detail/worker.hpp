@@ -58,6 +58,12 @@ struct event_counters {
   counter rescues;             // tasks taken from a worker that stood still (the same policies)
   counter read_modify_writes;  // atomic ones for that; see stats.hpp
   counter shares;              // the owner moved its split on request
+
+  // Begun here less ended here: of all workers together, those that there are. Of use while nothing
+  // moves.
+  [[nodiscard]] std::int64_t frames() const noexcept {
+    return static_cast<std::int64_t>(activations.read() - terminations.read());
+  }
 };
 
 class scheduler;

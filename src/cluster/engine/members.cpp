@@ -109,6 +109,7 @@ void engine::on_standing(node_id n) {
     }
     tell_who_waits_for(n);
   }
+  if (s == standing::present && self_ == 0) protocols_->failed.tell_comer(n);
   if (networks_ != nullptr) networks_->members_have_changed();
   protocols_->life.members_have_changed();
   stalls_->members_have_changed();

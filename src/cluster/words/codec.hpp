@@ -40,6 +40,8 @@ class writer {
     bytes_.resize(bytes_.size() + n);
     return bytes_.data() + bytes_.size() - n;
   }
+  // From now on so many bytes more need no memory.
+  void reserve(std::size_t n) { bytes_.reserve(bytes_.size() + n); }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cluster/words/thrown.hpp"
+#include "cluster/work/counted_post.hpp"
 #include "cluster/work/quiescence.hpp"
 
 namespace strata::cluster {
@@ -17,12 +18,35 @@ failures::failures(mailer& mail, local_node& here, quiescence& quiet, work_count
 bool failures::tell(const std::exception_ptr& error) {
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(known_, true)) return false;
+    if (known_) return false;
   }
   writer thrown;
   pack_thrown(thrown, error, mail_.self());
+  {
+    const std::lock_guard lock(mutex_);
+    if (known_) return false;
+    know(thrown.bytes());
+  }
+  // Who comes from now on tell_comer() tells, or is a member already.
   say(kind::failed, thrown.bytes());
   return mail_.self() == 0;
+}
+
+void failures::know(std::span<const std::byte> thrown) {
+  if (mail_.self() == 0) thrown_.assign(thrown.begin(), thrown.end());
+  known_ = true;
+}
+
+void failures::tell_comer(node_id n) {
+  std::vector<std::byte> thrown;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!known_ || thrown_.empty()) return;
+    thrown = thrown_;
+    // The others may have been told to forget it before this one was among them.
+    fails_anew_ = settling_;
+  }
+  post_counted(mail_, counts_, n, kind::failed, thrown);
 }
 
 void failures::settle() {
@@ -46,13 +70,24 @@ void failures::forget_everywhere() {
 void failures::keep_silent() {
   const std::lock_guard lock(mutex_);
   known_ = true;
+  thrown_.clear();
 }
 
 void failures::say(kind k, std::span<const std::byte> payload) {
   for (const node_id n : mail_.members().all()) {
-    if (n == mail_.self()) continue;
-    counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-    mail_.post(n, k, payload);  // one that leaves may not get it any more
+    // One that leaves may not get it any more.
+    if (n != mail_.self()) post_counted(mail_, counts_, n, k, payload);
+  }
+}
+
+void failures::pass_on(node_id from, std::span<const std::byte> thrown) {
+  try {
+    for (const node_id n : mail_.members().all()) {
+      if (n >= mail_.members().founders() && n != from)
+        post_counted(mail_, counts_, n, kind::failed, thrown);
+    }
+  } catch (const std::bad_alloc&) {
+    // Whoever is not told has nothing of it, or waits in vain; the others are not to.
   }
 }
 
@@ -61,18 +96,25 @@ bool failures::try_forget() {
   if (std::exchange(fails_anew_, false)) return false;
   known_ = false;
   settling_ = false;
+  thrown_.clear();
   return true;
 }
 
-bool failures::on_message(kind k, reader r) {
+void failures::on_failed(node_id from, reader r) {
+  const auto packed = reader(r).take_rest();
+  auto thrown = std::make_exception_ptr(unpack_thrown(r, mail_.nodes()));
+  {
+    const std::lock_guard lock(mutex_);
+    if (!known_) know(packed);
+    fails_anew_ = settling_;
+  }
+  here_.fail(std::move(thrown));
+  if (mail_.self() == 0) pass_on(from, packed);
+}
+
+bool failures::on_message(node_id from, kind k, reader r) {
   if (k == kind::failed) {
-    auto thrown = std::make_exception_ptr(unpack_thrown(r, mail_.nodes()));
-    {
-      const std::lock_guard lock(mutex_);
-      known_ = true;
-      fails_anew_ = settling_;
-    }
-    here_.fail(std::move(thrown));
+    on_failed(from, r);
   } else if (k == kind::settled) {
     r.end();
     (void)try_forget();  // on node 0 alone somebody waits until nothing moves

@@ -5,11 +5,15 @@
 // nodes are told as these forget it: what they begin before the run() on node 0 has ended may be
 // given up by a node that has not forgotten yet. If that fails too, all forget once more.
 //
+// A node may come meanwhile, of which whoever tells of the failure knows nothing yet: node 0, which
+// knows every comer first, tells it.
+//
 // Word of a failure is counted like work: it comes from any node, and whoever heard of it after it
 // had been told to forget it would give up the next computation.
 #pragma once
 #include <exception>
 #include <mutex>
+#include <vector>
 
 #include "cluster/words/codec.hpp"
 #include "cluster/words/surroundings.hpp"
@@ -29,12 +33,19 @@ class failures {
   void settle();
   // A node is lost, and the others hear of the loss itself.
   void keep_silent();
+  // On node 0, with the inbox: a node has come, which is to hear of it before it begins anything.
+  void tell_comer(node_id n);
 
   // False: not one of ours. Throws malformed.
-  bool on_message(kind k, reader r);
+  bool on_message(node_id from, kind k, reader r);
 
  private:
   void say(kind k, std::span<const std::byte> payload);
+  // On node 0, to those who came late: `from` may not have known them yet.
+  void pass_on(node_id from, std::span<const std::byte> thrown);
+  void on_failed(node_id from, reader r);
+  // With the lock.
+  void know(std::span<const std::byte> thrown);
   // On node 0, when nothing moves.
   void forget_everywhere();
   // False, on node 0: a node has failed while all forget, perhaps after it had been told to.
@@ -46,9 +57,10 @@ class failures {
   work_counts& counts_;
 
   std::mutex mutex_;
-  bool known_ = false;       // told to the others, or heard from them
-  bool settling_ = false;    // node 0 waits until nothing moves any more
-  bool fails_anew_ = false;  // another node has, meanwhile
+  bool known_ = false;             // told to the others, or heard from them
+  bool settling_ = false;          // node 0 waits until nothing moves any more
+  bool fails_anew_ = false;        // another node has meanwhile, or one has come
+  std::vector<std::byte> thrown_;  // on node 0, while it is known: what was told or heard
 };
 
 }  // namespace strata::cluster

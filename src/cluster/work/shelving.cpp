@@ -2,6 +2,7 @@
 #include "cluster/work/shelving.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "cluster/work/packed_token.hpp"
@@ -108,7 +109,11 @@ bool shelving::offer(detail::worker& w, detail::task* t) {
   pack_token(bytes.data(), *t, mail_.self());
   detail::task* const call = type.accept != nullptr ? t : nullptr;
   // Its result can be here before we are back from offering it.
-  data_.goes_away(*t, mail_.self(), w, calls_away::trip::as_token);
+  try {
+    data_.goes_away(*t, mail_.self(), w, calls_away::trip::as_token);
+  } catch (const std::bad_alloc&) {
+    return false;  // it stays
+  }
   // Before it can be taken. Partners: take_from(), take_back() and quiescence.
   counts_.sent.fetch_add(1, std::memory_order_seq_cst);
   const unsigned place = shelves_->offer(std::span(bytes).first(size), settings_.offered_max);
@@ -151,6 +156,8 @@ detail::task* shelving::take_back(detail::worker& w) {
 bool shelving::pass_on(writer& out, node_id to) {
   if (!holds_something()) return false;
   packed p;
+  // What has been taken must not be lost for want of memory.
+  out.reserve(p.bytes.size());
   {
     const std::lock_guard lock(mutex_);
     if (!take_from_own(p)) return false;

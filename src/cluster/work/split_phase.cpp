@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cluster/words/pieces.hpp"
+#include "cluster/work/counted_post.hpp"
 #include "cluster/work/split_phase_words.hpp"
 #include "strata/error.hpp"
 
@@ -61,15 +62,7 @@ split_phase::large_item& split_phase::large_item_of(node_id node) {
 
 void split_phase::post(node_id to, kind k, std::span<const std::byte> head,
                        std::span<const std::byte> body) {
-  // Before it can arrive. Partner: on_message() there, and quiescence.
-  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-  try {
-    mail_.post(to, k, head, body);
-  } catch (...) {
-    // It goes nowhere: for quiescence it has been dealt with here.
-    counts_.received.fetch_add(1, std::memory_order_seq_cst);
-    throw;
-  }
+  post_counted(mail_, counts_, to, k, head, body);
 }
 
 void split_phase::send(node_id to, kind k, std::span<const std::byte> head,
@@ -86,8 +79,12 @@ void split_phase::check_is_there(node_id node) const {
   if (mail_.members().of(node) == standing::left) throw has_left(node);
 }
 
+bool split_phase::is_known(node_id node) const {
+  return node < mail_.nodes() && mail_.members().of(node) != standing::absent;
+}
+
 void split_phase::check_is_known(node_id node) const {
-  if (node >= mail_.nodes() || mail_.members().of(node) == standing::absent)
+  if (!is_known(node))
     throw malformed("an address of node " + std::to_string(node) + ", which there is not");
 }
 

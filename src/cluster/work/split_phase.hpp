@@ -70,8 +70,9 @@ class split_phase final : public detail::remote_nodes {
   // False: not one of ours. Throws malformed; misuse_error when the program has sent a signal too
   // many.
   bool on_message(node_id from, kind k, reader r);
-  // The next token of another node. Throws malformed.
-  detail::task* unpack(detail::worker& w, reader& in);
+  // The next token of another node. Null: there is no memory for it, and whoever waits for it has
+  // been told. Throws malformed.
+  [[nodiscard]] detail::task* unpack(detail::worker& w, reader& in);
 
  private:
   // What was asked of one node and is not yet here, with its heads: what that one must have room
@@ -90,6 +91,7 @@ class split_phase final : public detail::remote_nodes {
   struct large_item {
     std::mutex sending;
     std::vector<std::byte> arriving;
+    bool is_refused = false;  // for want of memory: what comes of it is dropped, until the next one
   };
 
   // For a handler, which must not wait.
@@ -105,10 +107,16 @@ class split_phase final : public detail::remote_nodes {
   void send_pieces(node_id to, kind k, std::span<const std::byte> all, HeadOf&& head_of);
   // For the program: what it has for that node can get there. Throws node_lost_error.
   void check_is_there(node_id node) const;
+  [[nodiscard]] bool is_known(node_id node) const;
   // What another node has named a node of the job: there is one, or was. Throws malformed.
   void check_is_known(node_id node) const;
   // What unpack() makes of it can give its result back.
   void check_home(reader token) const;
+  // For want of memory, which is the exception that is being handled: who waits for it is told.
+  void cannot_begin(reader token);
+  // What a call has returned or thrown. For a handler as well.
+  void post_result(detail::global_address home, const std::exception_ptr& error,
+                   std::span<const std::byte> value);
   requests& requests_to(node_id node);
   large_item& large_item_of(node_id node);
   // Because of something that `from` has sent.
@@ -124,6 +132,7 @@ class split_phase final : public detail::remote_nodes {
   void on_get(reader& r, node_id from);
   void on_invoke(reader& r);
   void on_drop_in(reader& r, node_id from);
+  void put_into_mailbox(void* box, std::span<const std::byte> item, node_id from);
   void on_returned(reader& r);
 
   mailer& mail_;

@@ -51,14 +51,19 @@ void split_phase::call(detail::worker& w, node_id node, detail::task& c,
 
 void split_phase::give_back(global_address home, const std::exception_ptr& error, const void* value,
                             std::size_t bytes) {
+  check_is_there(home.node());
+  mail_.wait_for_room(home.node());
+  post_result(home, error, bytes_at(value, bytes));
+}
+
+void split_phase::post_result(global_address home, const std::exception_ptr& error,
+                              std::span<const std::byte> value) {
   const std::uint64_t head[] = {home.bits(), error != nullptr ? 1U : 0U};
-  if (error == nullptr) {
-    send(home.node(), kind::returned, std::as_bytes(std::span(head)), bytes_at(value, bytes));
-  } else {
-    writer thrown;
-    pack_thrown(thrown, error, mail_.self());
-    send(home.node(), kind::returned, std::as_bytes(std::span(head)), thrown.bytes());
-  }
+  if (error == nullptr)
+    return post(home.node(), kind::returned, std::as_bytes(std::span(head)), value);
+  writer thrown;
+  pack_thrown(thrown, error, mail_.self());
+  post(home.node(), kind::returned, std::as_bytes(std::span(head)), thrown.bytes());
 }
 
 bool split_phase::prepare(detail::task& t, detail::worker& w) {

@@ -2,6 +2,8 @@
 // Split-phase operations that come from other nodes.
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "cluster/words/thrown.hpp"
@@ -25,8 +27,25 @@ void split_phase::check_home(reader token) const {
 }
 
 detail::task* split_phase::unpack(detail::worker& w, reader& in) {
-  check_home(in);
-  return unpack_token(w, in);
+  const reader token = in;
+  check_home(token);
+  try {
+    return unpack_token(w, in);
+  } catch (const std::bad_alloc&) {
+    in = skip_token(token);
+    cannot_begin(token);
+    return nullptr;
+  }
+}
+
+void split_phase::cannot_begin(reader token) {
+  const std::exception_ptr error = away_.keep(std::current_exception());
+  try {
+    if (const auto home = home_of_packed(token)) return post_result(*home, error, {});
+  } catch (const std::bad_alloc&) {
+    // Nor is there for saying so.
+  }
+  here_.fail(error);
 }
 
 bool split_phase::on_message(node_id from, kind k, reader r) {
@@ -93,12 +112,14 @@ void split_phase::on_put(reader& r, bool answers, node_id from) {
     if (to.address() == nullptr) throw malformed("data for no address");
     std::memcpy(to.address(), data.data(), data.size());
   }
+  if (answers) {
+    // Before its slot, which may refuse the signal: the program's mistake, and it has come.
+    requests& q = requests_to(from);
+    const std::lock_guard lock(q.mutex);
+    q.in_flight -= std::min(q.in_flight, data.size() + answer_head_bytes);
+    ask_for_waiting(from, q);
+  }
   deliver_signal(global_address::from_bits(head.slot), from);
-  if (!answers) return;
-  requests& q = requests_to(from);
-  const std::lock_guard lock(q.mutex);
-  q.in_flight -= std::min(q.in_flight, data.size() + answer_head_bytes);
-  ask_for_waiting(from, q);
 }
 
 void split_phase::on_get(reader& r, node_id from) {
@@ -116,7 +137,13 @@ void split_phase::on_get(reader& r, node_id from) {
 
 void split_phase::on_invoke(reader& r) {
   check_home(r);
-  here_.run_soon(unpack_whole(here_.network_worker(), r));
+  detail::task* token = nullptr;
+  try {
+    token = unpack_whole(here_.network_worker(), r);
+  } catch (const std::bad_alloc&) {
+    return cannot_begin(r);
+  }
+  here_.run_soon(token);
 }
 
 void split_phase::on_drop_in(reader& r, node_id from) {
@@ -125,24 +152,37 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   const auto box = global_address::from_bits(head.box);
   if (box.node() != mail_.self()) throw malformed("an item for a mailbox of another node");
   if (box.address() == nullptr) throw malformed("an item for no mailbox");
-  if (head.offset == 0 && data.size() == head.bytes) {
-    deliver_signal(detail::mailbox_access::take_in(box.address(), data.data(), data.size()).where(),
-                   from);
-    return;
+  if (head.offset == 0 && data.size() == head.bytes)
+    return put_into_mailbox(box.address(), data, from);
+  large_item& large = large_item_of(from);
+  if (head.offset == 0) {
+    large.arriving.clear();
+    large.is_refused = false;
   }
-  std::vector<std::byte>& whole = large_item_of(from).arriving;
-  if (head.offset == 0) whole.clear();
+  if (large.is_refused) return;
+  std::vector<std::byte>& whole = large.arriving;
   if (head.offset != whole.size() || head.offset > head.bytes ||
       data.size() > head.bytes - head.offset) {
     throw malformed("pieces of an item do not fit together");
   }
-  whole.insert(whole.end(), data.begin(), data.end());
-  if (whole.size() == head.bytes) {
-    const std::vector<std::byte> item = std::move(whole);
-    whole.clear();
-    deliver_signal(detail::mailbox_access::take_in(box.address(), item.data(), item.size()).where(),
-                   from);
+  try {
+    whole.insert(whole.end(), data.begin(), data.end());
+  } catch (const std::bad_alloc&) {
+    // Its other pieces come all the same, from who knows nothing of that.
+    large.is_refused = true;
+    whole = std::vector<std::byte>();
+    throw;
   }
+  if (whole.size() == head.bytes) put_into_mailbox(box.address(), std::exchange(whole, {}), from);
+}
+
+void split_phase::put_into_mailbox(void* box, std::span<const std::byte> item, node_id from) {
+  const auto slot = detail::mailbox_access::take_in(box, item.data(), item.size()).where();
+  // Of this node's program, and not of the one that the item comes from.
+  if (slot.address() != nullptr && !is_known(slot.node()))
+    throw misuse_error("a mailbox signals a slot of node " + std::to_string(slot.node()) +
+                       ", which there is not");
+  deliver_signal(slot, from);
 }
 
 void split_phase::on_returned(reader& r) {

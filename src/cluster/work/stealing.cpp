@@ -127,10 +127,11 @@ bool stealing::on_message(node_id from, kind k, reader r) {
   }
 }
 
-void stealing::no_longer_waits(node_id node) {
+bool stealing::no_longer_waits(node_id node) {
   const std::lock_guard lock(wishes_);
-  std::erase(waiting_, node);
+  const bool waited = std::erase(waiting_, node) != 0;
   if (settings_.how != balancing::sender && waiting_.empty()) wanted_.remove(hunger::wishes);
+  return waited;
 }
 
 void stealing::on_tokens(node_id from, reader& r) {
@@ -154,7 +155,7 @@ void stealing::on_tokens(node_id from, reader& r) {
   }
   std::uint64_t taken = 0;
   while (!r.empty()) {
-    here_.run_soon(data_.unpack(here_.network_worker(), r));
+    if (detail::task* const t = data_.unpack(here_.network_worker(), r)) here_.run_soon(t);
     ++taken;
   }
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
@@ -171,11 +172,12 @@ void stealing::on_tokens(node_id from, reader& r) {
   }
 }
 
-void stealing::on_lost(node_id node) { no_longer_waits(node); }
+void stealing::on_lost(node_id node) { (void)no_longer_waits(node); }
 
 void stealing::members_have_changed() {
   for (unsigned n = 0; n < mail_.members().begun(); ++n) {
-    if (!mail_.members().works(static_cast<node_id>(n))) no_longer_waits(static_cast<node_id>(n));
+    if (!mail_.members().works(static_cast<node_id>(n)))
+      (void)no_longer_waits(static_cast<node_id>(n));
   }
   {
     const std::lock_guard lock(mutex_);

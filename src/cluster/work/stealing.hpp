@@ -93,17 +93,22 @@ class stealing {
   // Without it; the second group is in stealing_giving.cpp:
   // Asks who sent the last tokens for one more, if no more than so many wait here.
   void ask_ahead(std::uint32_t waiting_max);
-  void no_longer_waits(node_id node);
+  // False: it did not.
+  bool no_longer_waits(node_id node);
   void on_tokens(node_id from, reader& r);
 
   void on_steal(node_id from, reader& r);
   [[nodiscard]] std::optional<node_id> who_is_fed();
-  void fed(node_id node);
+  void waits(node_id node);
+  // It is sent to that node, which waits no more; false: it stays here, and the node waits on.
+  [[nodiscard]] bool feed_with(node_id node, detail::task& token, detail::worker& frames);
   // The next that take() has and that can be sent; null: none. frames: of who calls.
   template <class Take>
   [[nodiscard]] detail::task* next_to_send(detail::worker& frames, Take&& take);
-  void send_tokens(node_id to, std::span<detail::task* const> tokens, detail::worker& frames);
-  [[nodiscard]] bool send_from_shelf(node_id to);
+  [[nodiscard]] bool send_tokens(node_id to, std::span<detail::task* const> tokens,
+                                 detail::worker& frames);
+  [[nodiscard]] bool send_from_shelf(node_id to, detail::worker& frames);
+  void stay(reader tokens, detail::worker& frames);
 
   mailer& mail_;
   split_phase& data_;

@@ -2,9 +2,12 @@
 // Tokens that leave this node: to who asks, to who waits, and all of them when it leaves itself.
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 
+#include "cluster/work/counted_post.hpp"
 #include "cluster/work/packed_token.hpp"
 #include "cluster/work/stealing.hpp"
 
@@ -54,8 +57,7 @@ void stealing::on_steal(node_id from, reader& r) {
     found[n++] = t;
     made += bytes_made(*t);
   }
-  if (n != 0) {
-    send_tokens(from, std::span(found.data(), n), here_.network_worker());
+  if (n != 0 && send_tokens(from, std::span(found.data(), n), here_.network_worker())) {
     {
       const std::lock_guard lock(mutex_);
       counts_of_.given += n;
@@ -63,15 +65,10 @@ void stealing::on_steal(node_id from, reader& r) {
     return shelf_.somebody_asks();
   }
   // What was shelved after the other had looked.
-  if (send_from_shelf(from)) return shelf_.somebody_asks();
+  if (send_from_shelf(from, here_.network_worker())) return shelf_.somebody_asks();
   shelf_.somebody_asks();
   if (left == wish::none) return mail_.post(from, kind::nothing, {});
-  {
-    const std::lock_guard lock(wishes_);
-    if (std::find(waiting_.begin(), waiting_.end(), from) == waiting_.end())
-      waiting_.push_back(from);
-    wanted_.add(hunger::wishes);
-  }
+  waits(from);
   // What is just being pushed may be missed: it is asked for once more when it is needed.
   if (left == wish::ahead) return here_.ask_everybody_soon();
   here_.ask_everybody();
@@ -80,68 +77,112 @@ void stealing::on_steal(node_id from, reader& r) {
   detail::task* const late =
       next_to_send(here_.network_worker(), [&] { return here_.take_travelling(); });
   if (late != nullptr) {
-    fed(from);
-    send_tokens(from, std::span(&late, 1), here_.network_worker());
+    (void)feed_with(from, *late, here_.network_worker());
   } else {
-    (void)send_from_shelf(from);
+    (void)send_from_shelf(from, here_.network_worker());
   }
 }
 
-void stealing::fed(node_id node) {
-  no_longer_waits(node);
+void stealing::waits(node_id node) {
+  const std::lock_guard lock(wishes_);
+  if (std::find(waiting_.begin(), waiting_.end(), node) == waiting_.end()) waiting_.push_back(node);
+  wanted_.add(hunger::wishes);
+}
+
+bool stealing::feed_with(node_id node, detail::task& token, detail::worker& frames) {
+  // Before it is sent: who has got it may wish for more at once.
+  const bool waited = no_longer_waits(node);
+  detail::task* const one = &token;
+  if (!send_tokens(node, std::span(&one, 1), frames)) {
+    if (waited) waits(node);
+    return false;
+  }
   const std::lock_guard lock(mutex_);
   ++counts_of_.given;
+  return true;
 }
 
-// The tokens are gone afterwards.
-void stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
+// The tokens are not the caller's afterwards. False: for want of memory all of them stay here.
+bool stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
                            detail::worker& frames) {
   writer out;
-  out.add(here_.load());
-  for (detail::task* const t : tokens) {
-    pack_token(out, *t, mail_.self());
-    data_.goes_away(*t, to, frames, calls_away::trip::as_token);
-    if (out.size() > answer_bytes_max && t != tokens.back()) {
-      counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-      mail_.post(to, kind::tokens, out.bytes());
-      out = writer();
-      out.add(here_.load());
+  std::size_t gone = 0;   // of the tokens
+  std::size_t whole = 0;  // bytes of `out`: those that are gone, and not posted
+  bool sent = false;
+  const auto post = [&] {
+    post_counted(mail_, counts_, to, kind::tokens, out.bytes());
+    whole = 0;
+    sent = true;
+  };
+  try {
+    out.add(here_.load());
+    while (gone != tokens.size()) {
+      detail::task& t = *tokens[gone];
+      pack_token(out, t, mail_.self());
+      data_.goes_away(t, to, frames, calls_away::trip::as_token);
+      ++gone;
+      whole = out.size();
+      if (whole > answer_bytes_max && gone != tokens.size()) {
+        post();
+        out = writer();
+        out.add(here_.load());
+      }
     }
+    post();
+  } catch (const std::bad_alloc&) {
+    if (whole != 0) stay(reader(out.bytes().first(whole)), frames);
+    for (detail::task* const t : tokens.subspan(gone)) here_.run_soon(t);
   }
-  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-  mail_.post(to, kind::tokens, out.bytes());
+  return sent;
 }
 
 // A task that is on the shelf, to a node that has asked for one, which is then not waiting any
 // more.
-bool stealing::send_from_shelf(node_id to) {
+bool stealing::send_from_shelf(node_id to, detail::worker& frames) {
   writer out;
   out.add(here_.load());
   if (!shelf_.pass_on(out, to)) return false;
-  // Before it is sent: who has got it may wish for more at once.
-  no_longer_waits(to);
-  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-  mail_.post(to, kind::tokens, out.bytes());
-  // Off the shelf; not before it counts as sent again.
+  const bool waited = no_longer_waits(to);  // as in feed_with()
+  bool sent = true;
+  try {
+    post_counted(mail_, counts_, to, kind::tokens, out.bytes());
+  } catch (const std::bad_alloc&) {
+    sent = false;
+    stay(reader(out.bytes()), frames);
+    if (waited) waits(to);
+  }
+  // Off the shelf; not before it counts as sent again, or is here.
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
-  return true;
+  return sent;
+}
+
+// What would have been sent as kind::tokens is as good here.
+void stealing::stay(reader tokens, detail::worker& frames) {
+  (void)tokens.take<std::uint32_t>();  // the load
+  while (!tokens.empty()) {
+    const reader token = tokens;
+    try {
+      if (detail::task* const t = data_.come_back(frames, tokens)) here_.run_soon(t);
+    } catch (const std::bad_alloc&) {
+      // Of no call: that has been there all the time.
+      tokens = skip_token(token);
+      give_up_packed(frames, token);
+      here_.fail(std::current_exception());
+    }
+  }
 }
 
 void stealing::feed(detail::worker& w) {
   bool gave = false;
   if (const std::optional<node_id> to = who_is_fed()) {
     detail::task* const t = next_to_send(w, [&] { return here_.take_travelling_from(w); });
-    if (t != nullptr) {
-      fed(*to);
-      send_tokens(*to, std::span(&t, 1), w);
-      gave = true;
-    }
+    if (t != nullptr) gave = feed_with(*to, *t, w);
   }
   gave |= shelf_.fill(w);
   // Shelved, then looked for wishes. Partner: on_steal(), which records a wish and then looks at
   // the shelf.
   if (settings_.how != balancing::sender && wanted_.is_for(hunger::wishes)) {
-    if (const std::optional<node_id> to = who_is_fed()) gave |= send_from_shelf(*to);
+    if (const std::optional<node_id> to = who_is_fed()) gave |= send_from_shelf(*to, w);
   }
   if (!wanted_.is_for(hunger::wishes | hunger::shelf)) return;
   // The next push may have something for the next one. Where the oldest task stays on this node,
@@ -165,10 +206,7 @@ std::optional<node_id> stealing::who_is_fed() {
 }
 
 void stealing::take_back(reader r) {
-  (void)r.take<std::uint32_t>();  // the load
-  while (!r.empty()) {
-    if (detail::task* const t = data_.come_back(here_.network_worker(), r)) here_.run_soon(t);
-  }
+  stay(r, here_.network_worker());
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -187,7 +225,8 @@ void stealing::hand_over() {
     if (to == mail_.self()) return here_.run_soon(t);
     if (!data_.prepare(*t, here_.network_worker())) continue;
     made += bytes_made(*t);
-    send_tokens(to, std::span(&t, 1), here_.network_worker());
+    // It goes another time.
+    if (!send_tokens(to, std::span(&t, 1), here_.network_worker())) return;
     const std::lock_guard lock(mutex_);
     ++counts_of_.given;
   }
