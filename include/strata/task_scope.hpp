@@ -42,7 +42,7 @@ class scope_maker {
 
  private:
   const stack* who_;      // null: none that could have children
-  bool is_lent_ = false;  // read on that stack alone
+  bool is_lent_ = false;  // read by that task alone
 };
 #else
 class scope_maker {

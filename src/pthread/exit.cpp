@@ -99,6 +99,7 @@ bool has_left_its_stack() noexcept {
     r.result = r.start(r.argument);
     return false;
   } catch (const thread_exit&) {
+    if (!r.leaving) throw;  // of another task, which has run a branch of ours
     if (r.is_main || r.is_os_thread) end_process_with(r);
     return true;
   }

@@ -30,7 +30,8 @@ void scheduler::set_nodes(std::uint16_t nodes) noexcept {
 std::int64_t scheduler::held() {
   std::int64_t held = held_stacks();
   for (const auto& p : places_) held += p->frames.live();
-  // A signal that comes late may have ended some.
+  // A signal that comes late may have ended some of them, and others live: as many may be taken for
+  // dead then.
   return held - std::min(dead_frames_.load(std::memory_order_relaxed), count_frames());
 }
 

@@ -79,13 +79,13 @@ on_behalf_of::on_behalf_of(stack& waiting) : waiting_(waiting) {
     suspend([](stack&, void*) { return false; }, nullptr);
 }
 
-// What the task has got meanwhile stays with it: its first value, or a name.
+// What the task has got meanwhile stays with it: its first value, a name, or a worker.
 on_behalf_of::~on_behalf_of() {
   stack& here = *this_place().current;
   waiting_.thread = std::exchange(here.thread, nullptr);
   waiting_.at_end = std::exchange(here.at_end, nullptr);
   waiting_.title = std::exchange(here.title, nullptr);
-  here.pinned_to = nullptr;
+  waiting_.pinned_to = std::exchange(here.pinned_to, nullptr);
   here.self = &here;
 }
 

@@ -11,7 +11,9 @@ namespace strata {
 #if defined(STRATA_DEBUG_CHECKS)
 static const detail::stack* stack_here() noexcept {
   const detail::worker& w = detail::this_worker();
-  return w.owner != nullptr ? static_cast<const detail::place&>(w).current : nullptr;
+  const detail::stack* const s =
+      w.owner != nullptr ? static_cast<const detail::place&>(w).current : nullptr;
+  return s != nullptr ? s->self : nullptr;
 }
 
 detail::scope_maker::scope_maker() noexcept : who_(stack_here()) {}

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -45,17 +46,23 @@ std::atomic<watcher*>& current_watcher() {
 }
 watcher& only() { return *current_watcher().load(std::memory_order_acquire); }
 
-// Which signal is being passed on here, by what the kernel has kept of whom it interrupted: who has
-// kept our handler may pass it on to us in turn. Not a flag, since a handler may be left by
-// siglongjmp().
-thread_local constinit const void* passed_on __attribute__((tls_model("initial-exec"))) = nullptr;
+// Which signal is being passed on here, by what the kernel has kept of whom it interrupted, and
+// from which frame: who has kept our handler may pass it on to us in turn, which is deeper. Of a
+// handler that was left by siglongjmp() something may still stand here, and the next one be as
+// deep.
+struct passing {
+  const void* machine;
+  std::uintptr_t frame;
+};
+thread_local constinit passing passed_on __attribute__((tls_model("initial-exec"))){};
 
 void on_signal(int number, siginfo_t* info, void* machine) {
-  if (passed_on == machine) return;
+  const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (passed_on.machine == machine && frame < passed_on.frame) return;
   watcher& w = only();
   sem_post(&w.asked);
   const struct sigaction& before = w.before[static_cast<std::size_t>(number)];
-  const void* const outer = std::exchange(passed_on, machine);
+  const passing outer = std::exchange(passed_on, {machine, frame});
   if ((before.sa_flags & SA_SIGINFO) != 0) {
     if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, machine);
   } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {

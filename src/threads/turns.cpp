@@ -108,7 +108,8 @@ void descriptor_turn::give_back(void* line_of_file) {
 
 static const stack* stack_here() noexcept {
   const worker& w = this_worker();
-  return w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
+  const stack* const s = w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
+  return s != nullptr ? s->self : nullptr;
 }
 
 void descriptor_turn::has_taken() noexcept {

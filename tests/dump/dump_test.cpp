@@ -4,6 +4,7 @@
 #include "threads/dump.hpp"
 
 #include <poll.h>
+#include <setjmp.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -404,6 +405,25 @@ TEST(dump_signal_death, goes_on_where_the_program_has_kept_its_handler) {
     std::_Exit(own_calls == 1 ? 42 : 3);
   };
   EXPECT_EXIT(kept(), testing::ExitedWithCode(42), "");
+}
+
+// To the program's loop, where the next one interrupts it as deep as this one did.
+sigjmp_buf loop;
+void count_call_and_leave(int) {
+  ++own_calls;
+  siglongjmp(loop, 1);
+}
+
+TEST(dump_signal_death, is_passed_on_again_where_a_handler_was_left) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto leaves = [] {
+    std::signal(SIGUSR1, &count_call_and_leave);
+    const detail::dump_signal here("USR1");
+    (void)sigsetjmp(loop, 1);
+    if (own_calls < 3) raise(SIGUSR1);
+    std::_Exit(own_calls == 3 ? 42 : 3);
+  };
+  EXPECT_EXIT(leaves(), testing::ExitedWithCode(42), "");
 }
 
 TEST(dump_signal_death, is_passed_on_once_by_a_handler_that_knows_ours) {

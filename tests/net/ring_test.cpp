@@ -107,11 +107,11 @@ constexpr std::uint64_t moment = 100;
 // What follows at such distances, with so many sent the other way before each. Returns whether the
 // writer is left alone afterwards.
 bool leaves_alone_after(reading_pace& p, std::uint64_t& now, unsigned count, std::uint64_t gap,
-                        std::uint64_t& sent, unsigned answers = 0) {
+                        std::uint64_t& sent, unsigned answers = 0, std::size_t bytes = 64) {
   for (unsigned i = 0; i < count; ++i) {
     sent += answers;
     now += gap;
-    p.found(sent, [&] { return now; });
+    p.found(bytes, sent, [&] { return now; });
   }
   return p.leaves_alone(sent);
 }
@@ -135,6 +135,30 @@ TEST(reading_pace, looks_at_once_for_an_answer) {
   EXPECT_FALSE(leaves_alone_after(p, now, 1000, 10, sent, 1));
   EXPECT_TRUE(leaves_alone_after(p, now, 1000, 10, sent));
   EXPECT_FALSE(p.leaves_alone(sent + 1)) << "something has just been sent";
+}
+
+TEST(reading_pace, reads_a_train_on_although_it_says_now_and_then_that_there_is_room) {
+  reading_pace p(moment);
+  std::uint64_t now = 1'000'000, sent = 0;
+  for (int i = 0; i < 20; ++i) {
+    // Each look finds several, and few looks lie between two words.
+    for (int look = 0; look < 2; ++look) {
+      (void)leaves_alone_after(p, now, 1, moment, sent, look == 0 ? 1 : 0);
+      for (int more = 0; more < 7; ++more) p.found_more();
+    }
+    if (i > 2) EXPECT_TRUE(p.leaves_alone(sent)) << i;
+  }
+  EXPECT_FALSE(leaves_alone_after(p, now, 10, 10, sent, 1)) << "answers";
+}
+
+TEST(reading_pace, waits_longer_for_large_messages) {
+  reading_pace p(moment);
+  std::uint64_t now = 1'000'000, sent = 0;
+  const std::uint64_t longest = reading_pace::longest * moment;
+  EXPECT_TRUE(leaves_alone_after(p, now, 100, longest, sent, 0, 1 << 16));
+  EXPECT_FALSE(p.is_time(now + longest - 1));
+  EXPECT_TRUE(p.is_time(now + longest));
+  EXPECT_FALSE(leaves_alone_after(p, now, 100, longest, sent, 0, 64)) << "small ones come late";
 }
 
 TEST(ring, is_as_large_as_the_nodes_of_a_host_can_afford) {

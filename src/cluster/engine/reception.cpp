@@ -215,7 +215,12 @@ void engine::begin_polling() noexcept {
 
 void engine::end_polling() noexcept {
   pollers_.fetch_sub(1, std::memory_order_relaxed);
-  for (const auto& t : transports_) stop_attending(t, messages_at_once);
+  // Where workers look the one that has found something to do goes on looking; receives that it
+  // begins take what has come without a copy that is kept.
+  const std::size_t messages_max = workers_look->load(std::memory_order_relaxed)
+                                       ? worker_messages_.load(std::memory_order_relaxed)
+                                       : messages_at_once;
+  for (const auto& t : transports_) stop_attending(t, messages_max);
 }
 
 void engine::stop_attending(const std::unique_ptr<net::transport>& t,

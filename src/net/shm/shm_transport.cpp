@@ -191,7 +191,10 @@ std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
       }
       const auto outcome = p.in.read(h, payload);
       if (outcome == ring_reader::outcome::empty) break;
-      if (looks) p.pace.found(sent, os::ticks);
+      if (looks)
+        p.pace.found(payload.size(), sent, os::ticks);
+      else
+        p.pace.found_more();
       if (outcome == ring_reader::outcome::malformed || h.source != p.node ||
           h.destination != self_ || h.sequence != p.in_sequence) {
         lose(p, r, "its memory holds a malformed message");
