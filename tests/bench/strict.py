@@ -55,6 +55,9 @@ class Strict(unittest.TestCase):
                     self.ends_with(module, measured, "--build-dir", folder)
                 (bench / ("threads_" + name)).touch()
             self.assertEqual(self.ends_with(module, measured, "--build-dir", folder, "--out", folder + "/threads.md"), 0)
+            with self.assertRaises(SystemExit) as refused, contextlib.redirect_stderr(io.StringIO()):
+                self.ends_with(module, measured, "--build-dir", folder, "--strict", "--workers", "1")
+            self.assertEqual(refused.exception.code, 2)
 
     def bear(self):
         module = written.loaded(root / "bench" / "bear" / "run")

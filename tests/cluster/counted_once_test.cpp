@@ -98,7 +98,11 @@ class node_with_tasks final : public taskless_node,
   void wait_for_room(node_id) override {}
   [[nodiscard]] std::int64_t now_ns() const override { return 1; }
 
-  void run_soon(detail::task* t) override { tasks.push_back(t); }
+  void run_soon(detail::task* t) override {
+    if (!has_queue) throw std::bad_alloc();
+    tasks.push_back(t);
+  }
+  void fail(std::exception_ptr) override { ++failures; }
   detail::task* take_travelling() override {
     if (tasks.empty()) return nullptr;
     detail::task* const t = tasks.front();
@@ -143,7 +147,9 @@ class node_with_tasks final : public taskless_node,
     return static_cast<std::size_t>(std::count(said.begin(), said.end(), k));
   }
 
-  bool has_memory = false;
+  bool has_memory = false;  // to send tokens
+  bool has_queue = true;    // for those that come, or stay
+  unsigned failures = 0;
   std::deque<detail::task*> tasks;
   std::deque<std::vector<std::byte>> on_shelf;
   std::vector<kind> said;
@@ -177,6 +183,24 @@ TEST(counted_once, are_tokens_that_there_is_no_memory_to_feed_others_with) {
   n.all.balance.feed(n.worker);
   EXPECT_EQ(n.times(kind::tokens), 1U) << "the other one still waits";
   EXPECT_TRUE(n.tasks.empty());
+}
+
+// What can neither leave nor stay is given up, and who waits for it hears so.
+TEST(counted_once, are_tokens_that_there_is_no_memory_to_queue_either) {
+  for (const bool first : {true, false}) {
+    node_with_tasks n;
+    test::awaited_errand call;
+    if (first) n.tasks.push_back(&call);
+    n.add_token();
+    n.add_token();
+    if (!first) n.tasks.push_back(&call);
+    n.has_queue = false;
+    n.hear_a_wish(wish::none);
+    n.expect_all_here(0);
+    EXPECT_TRUE(call.answered);
+    EXPECT_EQ(n.failures, 2U) << "one for each token";
+    EXPECT_EQ(n.worker.frames.live(), 0);
+  }
 }
 
 TEST(counted_once, are_tasks_of_the_shelf_that_there_is_no_memory_to_send) {

@@ -368,6 +368,23 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_a_loss_however_it_is_ref
   }
 }
 
+TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_a_loss_where_the_job_ends_meanwhile) {
+  open(2);
+  ask_join();
+  reach(2);
+  admit(0, 2);
+  admit(1, 2);
+  miss(0, 2);
+  finish(1);
+  pass(5 * second);  // less than a missed one has, and more than one that comes to a job that ends
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("node 2 was lost while it joined"), std::string::npos) << said[0];
+  kill(2, 9);
+  leave(0);
+  leave(1);
+  expect_over(1);
+}
+
 TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
   open(1);
   ask_join();

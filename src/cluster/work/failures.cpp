@@ -38,15 +38,19 @@ void failures::know(std::span<const std::byte> thrown) {
 }
 
 void failures::tell_comer(node_id n) {
-  std::vector<std::byte> thrown;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!known_ || thrown_.empty()) return;
-    thrown = thrown_;
-    // The others may have been told to forget it before this one was among them.
-    fails_anew_ = settling_;
+  try {
+    std::vector<std::byte> thrown;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!known_ || thrown_.empty()) return;
+      // The others may have been told to forget it before this one was among them.
+      fails_anew_ = settling_;
+      thrown = thrown_;
+    }
+    post_counted(mail_, counts_, n, kind::failed, thrown);
+  } catch (const std::bad_alloc&) {
+    // As in pass_on(): it is to get in all the same.
   }
-  post_counted(mail_, counts_, n, kind::failed, thrown);
 }
 
 void failures::settle() {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cluster/work/packed_token.hpp"
+#include "cluster/work/put_back.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -90,7 +91,7 @@ bool shelving::fill(detail::worker& w) {
       return filled;
     }
     if (!offer(w, t)) {
-      here_.run_soon(t);
+      put_back(here_, *t, w);
       attend(false);
       return filled;
     }

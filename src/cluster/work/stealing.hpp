@@ -105,8 +105,8 @@ class stealing {
   // The next that take() has and that can be sent; null: none. frames: of who calls.
   template <class Take>
   [[nodiscard]] detail::task* next_to_send(detail::worker& frames, Take&& take);
-  [[nodiscard]] bool send_tokens(node_id to, std::span<detail::task* const> tokens,
-                                 detail::worker& frames);
+  std::size_t send_tokens(node_id to, std::span<detail::task* const> tokens,
+                          detail::worker& frames);
   [[nodiscard]] bool send_from_shelf(node_id to, detail::worker& frames);
   void stay(reader tokens, detail::worker& frames);
 

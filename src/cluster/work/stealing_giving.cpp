@@ -9,6 +9,7 @@
 
 #include "cluster/work/counted_post.hpp"
 #include "cluster/work/packed_token.hpp"
+#include "cluster/work/put_back.hpp"
 #include "cluster/work/stealing.hpp"
 
 namespace strata::cluster {
@@ -57,10 +58,12 @@ void stealing::on_steal(node_id from, reader& r) {
     found[n++] = t;
     made += bytes_made(*t);
   }
-  if (n != 0 && send_tokens(from, std::span(found.data(), n), here_.network_worker())) {
+  const std::size_t sent =
+      n == 0 ? 0 : send_tokens(from, std::span(found.data(), n), here_.network_worker());
+  if (sent != 0) {
     {
       const std::lock_guard lock(mutex_);
-      counts_of_.given += n;
+      counts_of_.given += sent;
     }
     return shelf_.somebody_asks();
   }
@@ -93,7 +96,7 @@ bool stealing::feed_with(node_id node, detail::task& token, detail::worker& fram
   // Before it is sent: who has got it may wish for more at once.
   const bool waited = no_longer_waits(node);
   detail::task* const one = &token;
-  if (!send_tokens(node, std::span(&one, 1), frames)) {
+  if (send_tokens(node, std::span(&one, 1), frames) == 0) {
     if (waited) waits(node);
     return false;
   }
@@ -102,17 +105,18 @@ bool stealing::feed_with(node_id node, detail::task& token, detail::worker& fram
   return true;
 }
 
-// The tokens are not the caller's afterwards. False: for want of memory all of them stay here.
-bool stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
-                           detail::worker& frames) {
+// The tokens are not the caller's afterwards. Returns how many are sent; for want of memory the
+// others stay here.
+std::size_t stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
+                                  detail::worker& frames) {
   writer out;
   std::size_t gone = 0;   // of the tokens
   std::size_t whole = 0;  // bytes of `out`: those that are gone, and not posted
-  bool sent = false;
+  std::size_t sent = 0;
   const auto post = [&] {
     post_counted(mail_, counts_, to, kind::tokens, out.bytes());
     whole = 0;
-    sent = true;
+    sent = gone;
   };
   try {
     out.add(here_.load());
@@ -131,7 +135,7 @@ bool stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
     post();
   } catch (const std::bad_alloc&) {
     if (whole != 0) stay(reader(out.bytes().first(whole)), frames);
-    for (detail::task* const t : tokens.subspan(gone)) here_.run_soon(t);
+    for (detail::task* const t : tokens.subspan(gone)) put_back(here_, *t, frames);
   }
   return sent;
 }
@@ -140,8 +144,12 @@ bool stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
 // more.
 bool stealing::send_from_shelf(node_id to, detail::worker& frames) {
   writer out;
-  out.add(here_.load());
-  if (!shelf_.pass_on(out, to)) return false;
+  try {
+    out.add(here_.load());
+    if (!shelf_.pass_on(out, to)) return false;
+  } catch (const std::bad_alloc&) {
+    return false;  // nothing has been taken
+  }
   const bool waited = no_longer_waits(to);  // as in feed_with()
   bool sent = true;
   try {
@@ -161,14 +169,16 @@ void stealing::stay(reader tokens, detail::worker& frames) {
   (void)tokens.take<std::uint32_t>();  // the load
   while (!tokens.empty()) {
     const reader token = tokens;
+    detail::task* back = nullptr;
     try {
-      if (detail::task* const t = data_.come_back(frames, tokens)) here_.run_soon(t);
+      back = data_.come_back(frames, tokens);
     } catch (const std::bad_alloc&) {
       // Of no call: that has been there all the time.
       tokens = skip_token(token);
       give_up_packed(frames, token);
       here_.fail(std::current_exception());
     }
+    if (back != nullptr) put_back(here_, *back, frames);
   }
 }
 
@@ -222,11 +232,11 @@ void stealing::hand_over() {
       victims_.prefer_near(0);
       to = victims_.next();
     }
-    if (to == mail_.self()) return here_.run_soon(t);
+    if (to == mail_.self()) return put_back(here_, *t, here_.network_worker());
     if (!data_.prepare(*t, here_.network_worker())) continue;
     made += bytes_made(*t);
     // It goes another time.
-    if (!send_tokens(to, std::span(&t, 1), here_.network_worker())) return;
+    if (send_tokens(to, std::span(&t, 1), here_.network_worker()) == 0) return;
     const std::lock_guard lock(mutex_);
     ++counts_of_.given;
   }

@@ -91,6 +91,7 @@ class mesh {
         had_no_descriptor_for(n, e.what());
         continue;
       } catch (const error& e) {
+        o.no_descriptor = false;
         failed(n, e.what());
         continue;
       }

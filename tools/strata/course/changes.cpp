@@ -298,8 +298,11 @@ void changes::on_late(std::int64_t now_ns) {
   refuse(why, now_ns);
 }
 
-void changes::on_time(std::int64_t now_ns) {
-  if (coming_ && now_ns >= coming_->deadline_ns) on_late(now_ns);
+std::optional<node_id> changes::on_time(std::int64_t now_ns) {
+  if (!coming_ || now_ns < coming_->deadline_ns) return std::nullopt;
+  const node_id late = coming_->node;
+  on_late(now_ns);
+  return late;
 }
 
 void changes::postpone(std::int64_t ns) {

@@ -51,7 +51,8 @@ class changes {
   // Nobody comes or goes any more.
   void stop(const std::string& why);
 
-  void on_time(std::int64_t now_ns);
+  // The newcomer whose time is over, if that is so: it is refused.
+  std::optional<node_id> on_time(std::int64_t now_ns);
   void postpone(std::int64_t ns);
   [[nodiscard]] std::int64_t deadline_ns() const noexcept;
 

@@ -154,7 +154,8 @@ void session::on_time(std::int64_t now_ns) {
     if (now_ns >= line_ns_) look_for_ended_lines(now_ns);
     if (now_ns >= straggler_ns_) look_for_stragglers(now_ns);
     if (now_ns >= late_lines_ns_) say_late_lines();
-    changes_.on_time(now_ns);
+    const std::optional<node_id> late = changes_.on_time(now_ns);
+    if (late && nodes_.at(*late).missed != 0) lose_newcomer(*late, now_ns);
   }
   if (now_ns < deadline_ns_) return;
   switch (phase_) {
