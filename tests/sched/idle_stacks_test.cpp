@@ -136,17 +136,19 @@ TEST(stacks, give_memory_back_while_everybody_sleeps) {
     pool = &detail::this_worker().owner->stacks;
     pool->forget_after(1'000'000);
     constexpr int many = 100;
-    latch all_came(many + 1);
+    latch all_came(many + 1), measured(1);
     std::vector<thread> threads;
     for (int i = 0; i < many; ++i) {
       threads.emplace_back([&] {
         volatile char touched[64 * 1024];
         for (std::size_t at = 0; at < sizeof touched; at += 1024) touched[at] = 1;
         all_came.arrive_and_wait();
+        measured.wait();
       });
     }
     all_came.arrive_and_wait();
     used = pool->measure().resident;
+    measured.count_down();
     for (thread& t : threads) t.join();
   });
   EXPECT_GE(used, std::size_t{100} * 64 * 1024);
