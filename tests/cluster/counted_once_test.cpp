@@ -162,8 +162,8 @@ class node_with_tasks final : public taskless_node,
 };
 
 TEST(counted_once, are_tokens_that_there_is_no_memory_to_send) {
-  node_with_tasks n;
   test::awaited_errand call;
+  node_with_tasks n;
   n.add_token();
   n.tasks.push_back(&call);
   n.add_token();
@@ -188,8 +188,8 @@ TEST(counted_once, are_tokens_that_there_is_no_memory_to_feed_others_with) {
 // What can neither leave nor stay is given up, and who waits for it hears so. About half is asked
 // for: the rest is not touched.
 TEST(counted_once, are_tokens_that_there_is_no_memory_to_queue_either) {
-  node_with_tasks n;
   test::awaited_errand call;
+  node_with_tasks n;
   n.tasks.push_back(&call);
   n.add_token();
   n.add_token();
@@ -202,8 +202,8 @@ TEST(counted_once, are_tokens_that_there_is_no_memory_to_queue_either) {
 }
 
 TEST(counted_once, are_tasks_of_the_shelf_that_there_is_no_memory_to_send) {
-  node_with_tasks n;
   test::awaited_errand call;
+  node_with_tasks n;
   n.all.shelf.somebody_asks();
   n.tasks.push_back(&call);
   n.add_token();

@@ -22,7 +22,7 @@ os::descriptor make_socket(int family, std::size_t buffer_bytes) {
   if (!s) {
     const int code = errno;
     const error e = errno_error("cannot make a socket", code);
-    if (is_want_of_descriptors(code)) throw no_descriptor_left(e.what());
+    if (is_want_of_descriptors(code)) throw no_descriptor_left(e);
     throw e;
   }
   // Before connecting or listening: the window that the two sides agree on follows from it.

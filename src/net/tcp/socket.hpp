@@ -18,7 +18,7 @@ std::string text_of(const launch::address& a);
 // There is none for a socket, or no memory: nothing that the other end could help.
 class no_descriptor_left : public error {
  public:
-  using error::error;
+  explicit no_descriptor_left(const error& why) : error(why) {}
 };
 // Whether an errno value means that.
 bool is_want_of_descriptors(int code) noexcept;
