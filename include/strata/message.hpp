@@ -167,7 +167,9 @@ class endpoint {
   /// The same, and what has come is looked at where it is, not copied: f(const message_info&,
   /// std::span<const std::byte>) is called once, with bytes that are valid until it returns, and
   /// before this does. Bytes above the eager limit of their path, from another node, are fetched
-  /// into memory first. Rethrows what f throws; the message is received then as well.
+  /// into memory first. Visibility: who calls this sees what f has done, and f what the caller had.
+  /// Throws as receive_message(), std::bad_alloc only where bytes have to be fetched; then f has
+  /// not been called. Rethrows what f throws; the message is received then as well.
   ///
   ///   double sum = 0;
   ///   mine.receive_in_place([&](const auto& m, std::span<const std::byte> bytes) {
@@ -253,6 +255,7 @@ class endpoint {
  private:
   friend class messages::member;
   friend class messages::awaited_bytes;
+  /// receive_in_place(), of any f.
   message_info receive_shown(detail::message_look look, endpoint_id from, message_tag tag);
   /// The one message that comes here, from that node: a larger one throws endpoint_closed_error at
   /// its sender, too.

@@ -132,8 +132,8 @@ bool is_unknown_outside() noexcept {
 const void* me() noexcept {
   const worker& w = this_worker();
   if (w.owner == nullptr) return this_outside_thread();
-  const stack* const s = static_cast<const place&>(w).current;
-  return s != nullptr ? name_of(s->self, s->self->lives) : name_of(&w, 0);
+  const stack* const s = stack_of_task();
+  return s != nullptr ? name_of(s, s->lives) : name_of(&w, 0);
 }
 
 const void* me_anywhere() noexcept {

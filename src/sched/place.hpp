@@ -245,4 +245,12 @@ void stack_main(void* argument);
 
 inline place& this_place() noexcept { return static_cast<place&>(this_worker()); }
 
+// The one that stands for the task that runs here, also where that goes on on another (see
+// on_behalf_of): who holds a lock or a turn, who has made a scope. Null: outside, or in a fiber.
+inline const stack* stack_of_task() noexcept {
+  const worker& w = this_worker();
+  const stack* const s = w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
+  return s != nullptr ? s->self : nullptr;
+}
+
 }  // namespace strata::detail

@@ -9,17 +9,10 @@
 namespace strata {
 
 #if defined(STRATA_DEBUG_CHECKS)
-static const detail::stack* stack_here() noexcept {
-  const detail::worker& w = detail::this_worker();
-  const detail::stack* const s =
-      w.owner != nullptr ? static_cast<const detail::place&>(w).current : nullptr;
-  return s != nullptr ? s->self : nullptr;
-}
-
-detail::scope_maker::scope_maker() noexcept : who_(stack_here()) {}
+detail::scope_maker::scope_maker() noexcept : who_(stack_of_task()) {}
 
 void detail::scope_maker::check() const {
-  if (who_ != stack_here() || is_lent_)
+  if (who_ != stack_of_task() || is_lent_)
     throw misuse_error(
         "a task_scope is used by another task than the one that made it, which may use it at the "
         "same time: let each task make its own");

@@ -43,11 +43,7 @@ graph& all() {
 }
 
 party caller() noexcept {
-  const worker& w = this_worker();
-  if (w.owner != nullptr) {
-    if (const stack* const s = static_cast<const place&>(w).current)
-      return {s->self, s->self->lives};
-  }
+  if (const stack* const s = stack_of_task()) return {s, s->lives};
   static constinit std::atomic<std::uint64_t> begun{0};
   static thread_local const std::uint64_t mine = begun.fetch_add(1, std::memory_order_relaxed);
   return {nullptr, mine};

@@ -106,15 +106,9 @@ void descriptor_turn::give_back(void* line_of_file) {
   static_cast<line*>(line_of_file)->taken.store(false, std::memory_order_release);
 }
 
-static const stack* stack_here() noexcept {
-  const worker& w = this_worker();
-  const stack* const s = w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
-  return s != nullptr ? s->self : nullptr;
-}
-
 void descriptor_turn::has_taken() noexcept {
   mine_ = true;
-  line_->holder.store(stack_here(), std::memory_order_relaxed);
+  line_->holder.store(stack_of_task(), std::memory_order_relaxed);
 }
 
 void descriptor_turn::pass_on() noexcept {
@@ -130,7 +124,7 @@ bool descriptor_turn::try_take() noexcept {
     has_taken();
     return true;
   }
-  const stack* const mine = stack_here();
+  const stack* const mine = stack_of_task();
   is_within_ = mine != nullptr && line_->holder.load(std::memory_order_relaxed) == mine;
   return mine_ = is_within_;
 }

@@ -330,11 +330,7 @@ TEST_F(elastic_course, a_newcomer_that_was_counted_already_is_a_loss) {
 
 // Node 0 may notice first.
 TEST_F(elastic_course, a_newcomer_that_node_0_misses_first_is_a_loss) {
-  open(1);
-  ask_join();
-  reach(1);
-  admit(0, 1);
-  miss(0, 1);
+  open_and_miss_a_newcomer();
   EXPECT_TRUE(said.empty());
   kill(1, 9);
   ASSERT_EQ(said.size(), 1U);
@@ -351,11 +347,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_a_loss_however_it_is_ref
   for (const std::string how : {"finishes", "host", "nonsense"}) {
     SCOPED_TRACE(how);
     said.clear();
-    open(1);
-    ask_join();
-    reach(1);
-    admit(0, 1);
-    miss(0, 1);
+    open_and_miss_a_newcomer();
     if (how == "finishes") finish(1);
     if (how == "host") job->on_host_lost({1}, "host b: the connection ended", false, now);
     if (how == "nonsense") reach(1);
@@ -386,11 +378,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_a_loss_where_the_job_end
 }
 
 TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
-  open(1);
-  ask_join();
-  reach(1);
-  admit(0, 1);
-  miss(0, 1);
+  open_and_miss_a_newcomer();
   pass(10 * second);
   EXPECT_EQ(killed, std::vector<node_id>{1});
   ASSERT_EQ(said.size(), 1U);
@@ -404,11 +392,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
 TEST_F(elastic_course, a_newcomer_that_node_0_misses_just_when_it_is_let_in_is_a_loss) {
   for (const bool ends : {true, false}) {
     said.clear();
-    open(1);
-    ask_join();
-    reach(1);
-    admit(0, 1);
-    miss(0, 1);
+    open_and_miss_a_newcomer();
     enter(1);
     if (ends) kill(1, 9);
     pass(10 * second);

@@ -25,6 +25,14 @@ struct elastic_course : course {
   void drained(node_id node) { word(node, word_to_launcher::drained, node); }
   void stays(node_id node) { word(node, word_to_launcher::stays, node); }
   void ask_join(ticket who = somebody, unsigned nodes = 1) { job->ask_join(who, nodes, now); }
+  // One that node 0 has counted, and does not hear any more.
+  void open_and_miss_a_newcomer() {
+    open(1);
+    ask_join();
+    reach(1);
+    admit(0, 1);
+    miss(0, 1);
+  }
   // The whole way in.
   void come(node_id node) {
     reach(node);

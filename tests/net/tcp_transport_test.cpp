@@ -278,30 +278,33 @@ TEST(tcp_transport, a_cork_where_little_can_be_staged) {
   send_from_threads(o);
 }
 
-// A peer that reads nothing must not keep the sender thread from the end of the job.
-TEST(tcp_transport, a_blocking_write_comes_back) {
+send_outcome send_much(transport& from) {
+  const std::vector<std::byte> bytes(60'000);
+  return from.try_send(1, header_of(0, 1), bytes, {});
+}
+
+// Of two that write in blocking calls, the first with as much to say as there is room for.
+auto with_a_full_sender() {
   tcp::options o;
   o.io = tcp::io_mode::blocking;
   o.socket_buffer_bytes = 8192;
   auto all = make_tcp(2, o);
-  const std::vector<std::byte> bytes(60'000);
-  while (all[0]->try_send(1, header_of(0, 1), bytes, {}) != send_outcome::would_block) {
+  while (send_much(*all[0]) != send_outcome::would_block) {
   }
+  return all;
+}
+
+// A peer that reads nothing must not keep the sender thread from the end of the job.
+TEST(tcp_transport, a_blocking_write_comes_back) {
+  auto all = with_a_full_sender();
   EXPECT_FALSE(all[0]->flush(1));
 }
 
 // Nothing is due to a peer that was lost in the middle of a write.
 TEST(tcp_transport, a_blocking_sender_sleeps_once_its_peer_is_lost) {
-  tcp::options o;
-  o.io = tcp::io_mode::blocking;
-  o.socket_buffer_bytes = 8192;
-  auto all = make_tcp(2, o);
-  const std::vector<std::byte> bytes(60'000);
-  while (all[0]->try_send(1, header_of(0, 1), bytes, {}) != send_outcome::would_block) {
-  }
+  auto all = with_a_full_sender();
   all[1].reset();
-  while (all[0]->try_send(1, header_of(0, 1), bytes, {}) != send_outcome::lost)
-    (void)all[0]->flush(1);
+  while (send_much(*all[0]) != send_outcome::lost) (void)all[0]->flush(1);
   constexpr std::int64_t nap_ns = 20'000'000;
   all[0]->wait_for_room(nap_ns);  // that it is lost ends this one
   const std::int64_t start_ns = os::now_ns();

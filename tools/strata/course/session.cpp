@@ -109,7 +109,7 @@ void session::on_ended(node_id node, node_end how, std::int64_t now_ns) {
       return;
     case part::coming:
       changes_.refuse(to_text(how) + " before it had joined", now_ns);
-      if (n.missed != 0) lose_newcomer(node, now_ns);
+      lose_if_missed(node, now_ns);
       return;
     case part::left:
       if (phase_ == phase::running) on_late_end(node, now_ns);
@@ -154,8 +154,7 @@ void session::on_time(std::int64_t now_ns) {
     if (now_ns >= line_ns_) look_for_ended_lines(now_ns);
     if (now_ns >= straggler_ns_) look_for_stragglers(now_ns);
     if (now_ns >= late_lines_ns_) say_late_lines();
-    const std::optional<node_id> late = changes_.on_time(now_ns);
-    if (late && nodes_.at(*late).missed != 0) lose_newcomer(*late, now_ns);
+    if (const auto late = changes_.on_time(now_ns)) lose_if_missed(*late, now_ns);
   }
   if (now_ns < deadline_ns_) return;
   switch (phase_) {

@@ -93,6 +93,8 @@ class session {
   // session_losses.cpp
   void on_missed(node_id node, const lost_message& lost, std::int64_t now_ns);
   void lose_newcomer(node_id node, std::int64_t now_ns);
+  // It has just been refused: a loss, if node 0 had counted it and misses it.
+  void lose_if_missed(node_id node, std::int64_t now_ns);
   void expect_end(node_state& n, std::int64_t now_ns);
   void look_for_ended_lines(std::int64_t now_ns);
   // Everybody ends because of `why`; the nodes in `gone` already have, or count as such.

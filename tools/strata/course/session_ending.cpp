@@ -14,8 +14,7 @@ void session::on_finished(node_id node, std::int64_t now_ns) {
   node_state& n = nodes_.at(node);
   if (n.is == part::coming) {
     changes_.refuse("ended before it had joined", now_ns);
-    if (n.missed != 0) lose_newcomer(node, now_ns);
-    return;
+    return lose_if_missed(node, now_ns);
   }
   n.finished = true;
   if (!elastic() || phase_ != phase::running) return;

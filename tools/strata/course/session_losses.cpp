@@ -54,14 +54,17 @@ void session::lose_newcomer(node_id node, std::int64_t now_ns) {
   lose({node}, why, nodes_.name(node) + " " + why, n.how.failed() ? n.how.status() : 1, now_ns);
 }
 
+void session::lose_if_missed(node_id node, std::int64_t now_ns) {
+  if (nodes_.at(node).missed != 0) lose_newcomer(node, now_ns);
+}
+
 void session::on_line_ended(node_id node, const std::string& why, std::int64_t now_ns) {
   if (phase_ != phase::starting && phase_ != phase::running) return;
   node_state& n = nodes_.at(node);
   if (!n.running || n.is == part::refused || n.is == part::left) return;
   if (!why.empty() && n.is == part::coming) {
     changes_.refuse_because(nodes_.name(node) + ": " + why, now_ns);
-    if (n.missed != 0) lose_newcomer(node, now_ns);
-    return;
+    return lose_if_missed(node, now_ns);
   }
   if (!why.empty()) return stop(nodes_.name(node) + ": " + why + job_is_stopped, 1, now_ns);
   // How the process ends says more; often it just has.
