@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "cluster/ways/routes.hpp"
 #include "cluster/work/stealing.hpp"
@@ -34,6 +35,8 @@ struct job_model {
   // Which nodes share a network, and what that costs; not set: all do. No packet goes between
   // others.
   cluster::routes::link_cost links{};
+  // On which host each node is, which counts where networks are measured; empty: on one of its own.
+  std::vector<std::uint16_t> hosts{};
   bool spares = false;  // with `links`: each pair that shares a network shares another one
   // With `links`: so long after its end a connection is tried again first, and at most so long
   // after it was; 0: never.

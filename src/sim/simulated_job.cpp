@@ -36,11 +36,14 @@ job::job(world& w, const job_model& m)
     : in(w),
       model(m),
       wires_{wires_of(w, m), m.spares ? wires_of(w, m) : nullptr},
-      host_of_(m.nodes),
+      host_of_(m.hosts),
       plan_(cluster::first_plan(m.founders != 0 ? m.founders : m.nodes)),
       frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
   frames_->deadlines.go_by(*this);
-  std::iota(host_of_.begin(), host_of_.end(), std::uint16_t{0});
+  if (host_of_.empty()) {
+    host_of_.resize(m.nodes);
+    std::iota(host_of_.begin(), host_of_.end(), std::uint16_t{0});
+  }
   for (unsigned n = 0; n < plan_.members.size(); ++n)
     nodes_.push_back(std::make_unique<simulated_node>(*this, static_cast<node_id>(n)));
   if (m.measures) {

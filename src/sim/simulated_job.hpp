@@ -76,7 +76,7 @@ class job final : private detail::timers::clock {
   std::deque<std::function<void()>> changes_;
   std::map<node_id, std::function<void()>> when_done_, when_refused_;
   std::vector<node_id> left_;
-  std::vector<std::uint16_t> host_of_;  // by node: each is on one of its own
+  std::vector<std::uint16_t> host_of_;  // by node
   cluster::way_plan plan_;              // what comers are told
   std::vector<std::vector<launch::measured_link>> measured_;
   std::size_t measuring_ = 0, beginnings_ = 0;  // nodes that have not yet

@@ -18,6 +18,7 @@ void simulated_node::expect(node_id n) {
   // Others may know it before, and say so; there is no scheduler that could be asked.
   worker_->nodes.store(static_cast<node_id>(n + 1), std::memory_order_relaxed);
   known_[n] = true;
+  hosts_[n] = job_.host_of_[n];
   links_->expect(n, n);
   if (networks) networks->rerouting().expect(n);
   if (first_.reaches(n)) links_->admit(n, first_);

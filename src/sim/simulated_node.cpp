@@ -31,6 +31,7 @@ simulated_node::simulated_node(job& j, node_id self)
       self_(self),
       members_(members_of(j.model, self, j.left_)),
       known_(j.model.nodes),
+      hosts_(j.model.nodes),
       first_(*j.wires_[0], self, *this),
       transfers(j, self),
       protocols(
@@ -42,8 +43,10 @@ simulated_node::simulated_node(job& j, node_id self)
       stalls(*this, *this, protocols.counts, protocols.quiet, j.in,
              {.after_ns = j.model.stalls_after_ns, .deaf_while_busy = !j.model.answers_while_busy}),
       worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
-  for (unsigned n = 0; n < members_.begun(); ++n)
+  for (unsigned n = 0; n < members_.begun(); ++n) {
     known_[n] = members_.of(static_cast<node_id>(n)) != cluster::standing::left;
+    hosts_[n] = j.host_of_[n];
+  }
   worker_->node = self;
   worker_->nodes.store(static_cast<node_id>(members_.begun()), std::memory_order_relaxed);
   worker_->others = &protocols.data;

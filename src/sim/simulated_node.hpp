@@ -47,6 +47,8 @@ class simulated_node final : public cluster::mailer,
   const node_id self_;
   cluster::membership members_;
   std::vector<bool> known_;  // by node: it is there, or was
+  // By node, of those that it has been told of: also those that had left when it came. Else 0.
+  std::vector<std::uint16_t> hosts_;
   simulated_transport first_;
   std::optional<simulated_transport> second_;  // with job_model::spares
   // Since the job has begun.
@@ -109,7 +111,7 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] bool is_known_to(node_id n) const override {
     return membership_protocol.is_known_to(n);
   }
-  [[nodiscard]] std::uint16_t host(node_id n) const override { return n; }
+  [[nodiscard]] std::uint16_t host(node_id n) const override { return hosts_[n]; }
   [[nodiscard]] std::optional<cluster::link> cost(node_id a, node_id b) const override;
   void set_costs(cluster::link_costs measured) override { costs_ = std::move(measured); }
   [[nodiscard]] std::vector<node_id> measured_here(

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a simulated node measures, and the ways by which it reaches the others.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "cluster/ways/reach.hpp"
 #include "sim/simulated_job.hpp"
 
 namespace strata::sim {
@@ -63,17 +65,19 @@ void simulated_node::measure_again() {
 }
 
 std::vector<node_id> simulated_node::measured_here(const std::function<bool(node_id)>& counts) {
-  std::vector<node_id> others;
-  for (const node_id other : members_.all()) {
-    if (cluster::measures(self_, other) && job_.model.links(self_, other) && counts(other))
-      others.push_back(other);
-  }
-  return others;
+  std::vector<node_id> all = members_.all();
+  std::erase_if(all, [&](node_id n) { return !counts(n); });
+  all = cluster::firsts_of_hosts(all, [this](node_id n) { return host(n); });
+  if (std::find(all.begin(), all.end(), self_) == all.end()) return {};
+  std::erase_if(all, [this](node_id n) {
+    return !cluster::measures(self_, n) || !job_.model.links(self_, n);
+  });
+  return all;
 }
 
 std::optional<cluster::link> simulated_node::cost(node_id a, node_id b) const {
   const auto nominal = known_[a] && known_[b] ? job_.model.links(a, b) : std::nullopt;
-  const auto measured = costs_.between(a, b, 0);
+  const auto measured = costs_.between(host(a), host(b), 0);
   return nominal && measured ? measured : nominal;
 }
 

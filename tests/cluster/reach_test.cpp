@@ -19,6 +19,20 @@ launch::job_description three_nodes() {
   return j;
 }
 
+// One that comes late is told of no address of theirs.
+TEST(reach_of_a_comer, knows_the_hosts_of_those_who_left_before) {
+  launch::job_description j = three_nodes();
+  j.host_of = {0, 4, 7};
+  reach who(j, false, {network_kind::tcp, network_kind::tcp});
+  who.set(0, 0, {});
+  who.set(2, 7, {});
+  EXPECT_EQ(who.host(1), 4);
+  EXPECT_FALSE(who.cost(2, 1)) << "it is not there";
+  who.forget(2);
+  EXPECT_EQ(who.host(2), 7);
+  EXPECT_FALSE(who.cost(0, 2));
+}
+
 // Three nodes on hosts of their own; all are on all three networks, of which the last is the
 // fastest and the first the next.
 class three_networks : public testing::Test {

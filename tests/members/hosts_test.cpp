@@ -135,6 +135,17 @@ TEST_P(circle_that_changes, ways_go_around_a_network_that_becomes_slow_and_back)
   job.expect_ok();
 }
 
+TEST_P(circle_that_changes, a_comer_knows_what_was_measured_with_one_that_left_before) {
+  elastic_job job(
+      "2", "measured", {"--host", address(1) + "," + address(2), "--transport", GetParam()},
+      {std::string("--strata-networks=") + circle, "--strata-remeasure-s=1"}, {}, from_hub());
+  job.wait_for("listens");
+  job.leave("1");
+  job.wait_for("gone");
+  job.join({"--host", address(3)});
+  job.expect_ok();
+}
+
 // Of two nodes that come to another host together each shares memory with the other one, and with
 // nobody else.
 class comers_in_pairs : public launch_test::four_hosts,

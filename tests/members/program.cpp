@@ -357,6 +357,21 @@ void slows(runtime& rt) {
   });
 }
 
+// Node 2 comes from another host when node 1 has left; by what was measured before and since both
+// nodes that are there go then.
+bool has_measured(node_id_t n) { return route_to(n).is_measured; }
+void measured(runtime& rt) {
+  rt.run([] {
+    require(has_measured(1), "measured when the job began");
+    say("listens");
+    while (!has_left(1)) pause();
+    say("gone");
+    wait_for(2);
+    wait_until_joined(2);
+    while (!has_measured(2) || !call<has_measured>(on_node{2}, node_id_t{0})) pause();
+  });
+}
+
 // Of nodes 2 and 3; the last is reached by the one before it only, which came later.
 void farther(runtime& rt) {
   rt.run([] {
@@ -400,6 +415,7 @@ int main(int argc, char** argv) {
       {"farther", farther},
       {"ring", ring},
       {"slows", slows},
+      {"measured", measured},
       {"greetings", greetings},
       {"holds", holds},
       {"door", door},

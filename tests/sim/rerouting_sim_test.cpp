@@ -268,11 +268,67 @@ TEST(simulated_rerouting, measures_the_networks_of_who_comes_later) {
   }
 }
 
+// What was measured with node 1 is of its host, also for who comes when it has left.
+TEST(simulated_rerouting, a_comer_knows_the_costs_of_those_who_left_before) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    cables c;
+    c.lay(0, 1, 5'000);
+    c.lay(0, 2, 5'000);
+    talking_job t(c, 2, 3, seed, {}, every_ns);
+    t.until_ns = INT64_MAX;
+    t.job->leave(1, [&] { t.job->come([&](node_id n) { t.speak(n); }); });
+    const auto& rerouting = t.job->node(0).networks->rerouting();
+    ASSERT_TRUE(t.world.run([&] { return !rerouting.plan().measured.empty(); },
+                            t.world.now_ns() + 10'000'000'000));
+    t.until_ns = t.world.now_ns() + 50'000'000;
+    t.end();
+    for (const node_id n : {0, 2}) EXPECT_TRUE(t.job->node(n).losses().empty()) << n;
+    EXPECT_EQ(t.job->node(2).networks->rerouting().plan().measured, rerouting.plan().measured);
+  }
+}
+
+// Nodes 2 and 3 share a host. The network to it from node 1, which becomes slow, is measured by
+// node 2, or with it, which leaves; that counts for node 3 as well. Node 4 forwards then, and would
+// send what is for node 3 back to node 1 if it believed that network to be fast.
+TEST(simulated_rerouting, a_comer_knows_the_costs_of_hosts_from_which_others_have_left) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    cables c;
+    c.lay(0, 1, 5'000);
+    c.lay(1, 2, 5'000);
+    c.lay(1, 3, 5'000);
+    c.lay(2, 3, 5'000);
+    c.lay(1, 4, 5'000);
+    c.lay(3, 4, 200'000);
+    for (const node_id n : {2, 3}) c.put(n, 2);
+    talking_job t(c, 4, 5, seed, {}, every_ns);
+    t.until_ns = INT64_MAX;
+    t.pause_ns = 2'000'000;
+    for (const node_id n : {2, 3}) t.world.lay(1, n, {5'000'000, 1.25});
+    const auto& rerouting = t.job->node(0).networks->rerouting();
+    const auto measured = [&] { return rerouting.plan().measured; };
+    ASSERT_TRUE(
+        t.world.run([&] { return !measured().empty(); }, t.world.now_ns() + 10'000'000'000));
+    const auto of_hosts = measured();
+    t.job->leave(2, [&] { t.job->come([&](node_id n) { t.speak(n); }); });
+    ASSERT_TRUE(t.world.run([&] { return measured().size() > of_hosts.size(); },
+                            t.world.now_ns() + 10'000'000'000));
+    EXPECT_EQ(measured().front(), of_hosts.front());
+    t.until_ns = t.world.now_ns() + 50'000'000;
+    t.end([&] { return t.job->node(1).way_to(3).next == 4; });
+    EXPECT_EQ(t.job->node(4).way_to(3).hops, 1);
+    EXPECT_GT(t.job->node(4).forwarded(), 0U);
+  }
+}
+
 // Nodes come and go at random over any networks, while all talk and compute.
 class random_networks {
  public:
-  random_networks(std::uint64_t seed, const sim::network_model& network, std::int64_t measures_ns)
-      : random_(seed), talk_(lay(random_), founders, capacity, seed, network, measures_ns) {
+  random_networks(std::uint64_t seed, const sim::network_model& network, std::int64_t measures_ns,
+                  bool shares_hosts = false)
+      : random_(seed),
+        talk_(lay(random_, shares_hosts), founders, capacity, seed, network, measures_ns) {
     for (node_id n = 0; n < founders; ++n) there_.insert(n);
   }
   static constexpr node_id founders = 5, capacity = 14;
@@ -309,8 +365,10 @@ class random_networks {
  private:
   static constexpr int computations = 3;
 
-  static cables lay(prng& random) {
+  static cables lay(prng& random, bool shares_hosts) {
     cables c;
+    for (node_id n = 0; shares_hosts && n < capacity; ++n)
+      c.put(n, static_cast<std::uint16_t>(random.below(capacity / 2)));
     for (node_id n = 1; n < capacity; ++n) {
       for (node_id other = 0; other < n; ++other) {
         if (other == random.below(n) || random.below(5) == 0)
@@ -397,10 +455,15 @@ TEST(simulated_rerouting, over_any_networks_all_arrives_once_and_in_order) {
   std::uint64_t forwarded = 0;
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    for (const auto& [network, measures_ns] :
-         {std::pair(sim::network_model{}, std::int64_t{0}), std::pair(misbehaving, std::int64_t{0}),
-          std::pair(sim::network_model{}, std::int64_t{3'000'000})}) {
-      random_networks r(seed, network, measures_ns);
+    struct variant {
+      sim::network_model network;
+      std::int64_t measures_ns = 0;
+      bool shares_hosts = false;
+    };
+    for (const auto& [network, measures_ns, shares_hosts] :
+         {variant{{}}, variant{misbehaving}, variant{{}, 3'000'000},
+          variant{{}, 3'000'000, true}}) {
+      random_networks r(seed, network, measures_ns, shares_hosts);
       r.run();
       came += r.came;
       gone += r.gone;

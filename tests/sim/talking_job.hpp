@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -24,7 +25,7 @@ using net::node_id;
 
 inline constexpr auto numbered = static_cast<kind>(1000);
 
-// Networks that two nodes share each.
+// Networks that two nodes share each; and on which host each node is, if not on one of its own.
 class cables {
  public:
   void lay(node_id a, node_id b, std::int64_t latency_ns) { all_[std::minmax(a, b)] = latency_ns; }
@@ -32,12 +33,20 @@ class cables {
     const auto found = all_.find(std::minmax(a, b));
     return found == all_.end() ? std::nullopt : std::optional<cluster::link>(found->second);
   }
+  void put(node_id n, std::uint16_t host) { hosts_[n] = host; }
+  [[nodiscard]] std::vector<std::uint16_t> hosts(node_id nodes) const {
+    std::vector<std::uint16_t> all(nodes);
+    std::iota(all.begin(), all.end(), std::uint16_t{0});
+    for (const auto& [n, host] : hosts_) all.at(n) = host;
+    return all;
+  }
   void lay_in(sim::world& w) const {
     for (const auto& [ends, latency_ns] : all_) w.lay(ends.first, ends.second, {latency_ns, 1.25});
   }
 
  private:
   std::map<std::pair<node_id, node_id>, std::int64_t> all_;
+  std::map<node_id, std::uint16_t> hosts_;
 };
 
 class talking_job {
@@ -52,6 +61,7 @@ class talking_job {
     m.nodes = capacity;
     m.founders = founders;
     m.links = networks_;
+    m.hosts = networks_.hosts(capacity);
     m.cost = two_microseconds;
     m.measures = measures_again_ns != 0;
     m.measures_again_ns = measures_again_ns;

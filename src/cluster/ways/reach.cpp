@@ -22,6 +22,16 @@ std::int64_t cost_over(network_kind k, const launch::address::door& a,
 
 }  // namespace
 
+std::vector<node_id> firsts_of_hosts(const std::vector<node_id>& nodes,
+                                     const std::function<std::uint16_t(node_id)>& host) {
+  std::vector<node_id> firsts;
+  for (const node_id n : nodes) {
+    if (std::none_of(firsts.begin(), firsts.end(), [&](node_id f) { return host(f) == host(n); }))
+      firsts.push_back(n);
+  }
+  return firsts;
+}
+
 // Of two nodes. `other`: where the second one listens on it; null: there is none.
 struct reach::shared_network {
   const launch::address::door* other = nullptr;
@@ -70,13 +80,15 @@ reach::shared_network reach::spare_of(node_id a, node_id b) const {
 }
 
 reach::reach(const launch::job_description& job, bool by_memory, std::vector<network_kind> networks)
-    : by_memory_(by_memory), networks_(std::move(networks)), places_(job.capacity) {}
+    : by_memory_(by_memory), networks_(std::move(networks)), places_(job.capacity) {
+  for (std::size_t n = 0; n < job.host_of.size(); ++n) places_.at(n).host = job.host_of[n];
+}
 
 void reach::set(node_id node, std::uint16_t host, launch::address where) {
   places_[node] = {true, host, std::move(where)};
 }
 
-void reach::forget(node_id node) { places_[node] = {}; }
+void reach::forget(node_id node) { places_[node] = {.host = places_[node].host}; }
 
 bool reach::shares_memory(node_id a, node_id b) const {
   const place& x = places_[a];
@@ -125,14 +137,12 @@ std::optional<link> reach::cost(node_id a, node_id b) const {
 
 std::vector<node_id> reach::measured_by(node_id self,
                                         const std::function<bool(node_id)>& count) const {
-  std::vector<node_id> firsts;  // of each host
+  std::vector<node_id> counted, all;
   for (unsigned n = 0; n < places_.size(); ++n) {
-    const auto is_of_host = [&](node_id f) { return places_[f].host == places_[n].host; };
-    if (places_[n].known && count(static_cast<node_id>(n)) &&
-        std::none_of(firsts.begin(), firsts.end(), is_of_host))
-      firsts.push_back(static_cast<node_id>(n));
+    if (places_[n].known && count(static_cast<node_id>(n)))
+      counted.push_back(static_cast<node_id>(n));
   }
-  std::vector<node_id> all;
+  std::vector<node_id> firsts = firsts_of_hosts(counted, [this](node_id n) { return host(n); });
   const auto me = std::find(firsts.begin(), firsts.end(), self);
   if (!by_networks() || me == firsts.end() || firsts.size() > link_costs::hosts_max) return all;
   // Beginning with the next one: not all with the same.

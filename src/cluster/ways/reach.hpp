@@ -28,6 +28,10 @@ struct on_networks {
   std::vector<std::optional<std::uint16_t>> by_node;
 };
 
+// Of these, which are in order, the first of each host.
+[[nodiscard]] std::vector<node_id> firsts_of_hosts(
+    const std::vector<node_id>& nodes, const std::function<std::uint16_t(node_id)>& host);
+
 class reach {
  public:
   // by_memory: nodes of one host share some. Networks: those that the user has named, or that were
@@ -36,6 +40,7 @@ class reach {
 
   // Where a node listens, and on which host it is.
   void set(node_id node, std::uint16_t host, launch::address where);
+  // But for its host.
   void forget(node_id node);
   // Two nodes could not connect over a network that they share. They try no more than two, so when
   // both are closed they do not reach each other.
@@ -66,7 +71,8 @@ class reach {
   // says so.
   [[nodiscard]] std::vector<node_id> measured_by(
       node_id self, const std::function<bool(node_id)>& count = [](node_id) { return true; }) const;
-  // Of one that was never heard of: 0.
+  // Also of those that had left before this node came: what was measured with them is still told
+  // of their hosts. Of one that was never heard of: 0.
   [[nodiscard]] std::uint16_t host(node_id n) const { return places_[n].host; }
 
  private:
