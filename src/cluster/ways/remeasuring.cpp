@@ -157,7 +157,8 @@ void remeasuring::on_answer(node_id from, reader r, std::int64_t now_ns) {
 
 void remeasuring::look_whether_all(std::int64_t now_ns) {
   if (!awaited_.empty() || due_ns_ != INT64_MAX || stopped_) return;
-  due_ns_ = later(now_ns, every_ns_);
+  const bool soon = std::exchange(again_soon_, false);
+  due_ns_ = later(now_ns, soon ? std::min(soon_ns, every_ns_) : every_ns_);
   bool is_new = false;
   for (const way_plan::measurement& m : std::exchange(found_, {})) is_new |= costs_.look_at(m);
   if (is_new) hands_.on_costs(costs_.changed());
@@ -167,7 +168,10 @@ void remeasuring::members_have_changed(std::int64_t now_ns) {
   if (mail_.self() != 0 || every_ns_ == 0) return;
   const bool awaits = !awaited_.empty();
   std::erase_if(awaited_, [this](node_id n) { return !mail_.members().has(n); });
-  if (awaits) return look_whether_all(now_ns);
+  if (awaits) {
+    again_soon_ = true;
+    return look_whether_all(now_ns);
+  }
   due_ns_ = std::min(due_ns_, now_ns + std::min(soon_ns, every_ns_));
 }
 

@@ -112,6 +112,7 @@ class remeasuring final : public survey::line {
   // Node 0's.
   believed_costs costs_;
   std::int64_t due_ns_;
+  bool again_soon_ = false;  // members have changed since those were asked that are awaited
   std::set<node_id> awaited_;
   std::vector<way_plan::measurement> found_;
 };
