@@ -64,8 +64,9 @@ void named_networks::beat(bool listening) {
 
 // ---- that are made again ----
 
+// Of who has left there is no other end: connections to it end after that.
 void named_networks::has_lost(node_id n, const net::transport* over) {
-  if (!mending_ || ground_.is_over()) return;
+  if (!mending_ || ground_.is_over() || !members_.has(n)) return;
   if (const auto which = ground_.network_of(n, over)) mending_->lost(n, *which, time_.now_ns());
 }
 

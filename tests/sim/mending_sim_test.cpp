@@ -284,6 +284,27 @@ TEST_P(simulated_mending, forgets_who_has_left) {
   expect_no_losses(t);
 }
 
+// Whose connections end when it has left, the spare one among them.
+TEST_P(simulated_mending, forgets_who_left_before_their_connections_ended) {
+  talking_job t = make(triangle(), 3, 1, {}, true);
+  const std::int64_t began = t.world.now_ns();
+  t.until_ns = began + 1'000 * ms;
+  t.pause_ns = 10 * ms;
+  bool has_left = false;
+  t.world.at(began + 250 * ms, [&] { t.job->leave(1, [&] { has_left = true; }); });
+  ASSERT_TRUE(t.world.run([&] { return has_left; }, began + 5'000 * ms));
+  t.until_ns = t.world.now_ns() + 100 * ms;
+  t.end();
+  ASSERT_TRUE(t.job->node(2).has_spare(1));
+  for (const unsigned which : {0, 1}) t.job->tear(1, 2, which);
+  ASSERT_TRUE(
+      t.world.run([&] { return !t.job->node(2).has_spare(1); }, t.world.now_ns() + 5'000 * ms));
+  // Nothing is due there but the next look at spare connections, which are looked at more rarely.
+  const std::int64_t later = t.world.now_ns() + 10'000 * ms;
+  EXPECT_EQ(t.job->node(2).networks->mend(later), later + 8 * mends_after_ns);
+  expect_no_losses(t);
+}
+
 // By which the two have gone around each other so far: they need another detour to agree on a new
 // connection.
 TEST_P(simulated_mending, goes_on_when_who_was_between_has_left) {
