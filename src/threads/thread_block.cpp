@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "sched/scheduler.hpp"
+#include "strata/detail/check.hpp"
 #include "strata/detail/future_state.hpp"
 #include "strata/detail/join.hpp"
 
@@ -182,23 +183,37 @@ void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
 
 namespace {
 
-// From outside, or not for ever. False: the deadline came first.
+// By who has joined it: while it runs, or somebody else joins it, its block is still needed.
+void free_ended(thread_block& b) noexcept {
+  const std::uintptr_t ending = b.ending.load(std::memory_order_acquire);
+  STRATA_CHECK(ending == thread_block::ended, ending);
+  free_block(b);
+}
+
+// Somebody may join it again, in any way. False: it has ended.
+bool take_mark_back(thread_block& b) noexcept {
+  std::uintptr_t ours = thread_block::joined_from_outside;
+  return b.ending.compare_exchange_strong(ours, thread_block::alive, std::memory_order_acq_rel);
+}
+
+// From outside, or not for ever. False: the deadline came first. Throws as park().
 [[gnu::noinline]] bool park_until_end(thread_block& b, std::int64_t deadline_ns) {
   std::uintptr_t expected = thread_block::alive;
   b.ending.compare_exchange_strong(expected, thread_block::joined_from_outside,
                                    std::memory_order_acq_rel);
-  while (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
-    const unparked why = park({.what = "thread to end",
-                               .address = &b.ending,
-                               .still = &has_not_ended,
-                               .argument = &b,
-                               .deadline_ns = deadline_ns});
-    if (why == unparked::timed_out) {
-      // Somebody may join it again, in any way.
-      std::uintptr_t ours = thread_block::joined_from_outside;
-      if (b.ending.compare_exchange_strong(ours, thread_block::alive, std::memory_order_acq_rel))
-        return false;
+  try {
+    while (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
+      const unparked why = park({.what = "thread to end",
+                                 .address = &b.ending,
+                                 .still = &has_not_ended,
+                                 .argument = &b,
+                                 .deadline_ns = deadline_ns});
+      if (why == unparked::timed_out && take_mark_back(b)) return false;
     }
+  } catch (...) {
+    // It could not wait, or is left here: see thread_exit.hpp.
+    (void)take_mark_back(b);
+    throw;
   }
   return true;
 }
@@ -229,7 +244,7 @@ bool join_thread(thread_block& b, std::int64_t deadline_ns) {
       return false;
     }
   }
-  free_block(b);
+  free_ended(b);
   return true;
 }
 
@@ -243,7 +258,7 @@ void detach_thread(thread_block& b) noexcept {
   std::uintptr_t expected = thread_block::alive;
   if (!b.ending.compare_exchange_strong(expected, thread_block::detached, std::memory_order_acq_rel,
                                         std::memory_order_acquire))
-    free_block(b);
+    free_ended(b);
 }
 
 thread_block* current_block_if_any() noexcept {

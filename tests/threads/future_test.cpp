@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "strata/error.hpp"
+#include "strata/fiber.hpp"
 #include "strata/pthread.h"
 #include "strata/thread.hpp"
 
@@ -464,6 +466,46 @@ TEST(async, who_waits_for_a_time_waits_for_the_thread_too) {
     EXPECT_EQ(of_other, future_status::ready);
     EXPECT_EQ(f.wait_for(0s), future_status::ready);
     f.get();
+  });
+}
+
+struct waits_for_a_future : threaded {
+  shared_future<void>* what;
+  slot_ptr done;
+  bool* refused;
+  void start() {
+    try {
+      (void)what->wait_for(0s);
+    } catch (const misuse_error&) {
+      *refused = true;
+    }
+    sync(done);
+    terminate();
+  }
+};
+
+// Who could not wait has not joined it.
+TEST(async, a_wait_that_is_refused_leaves_the_thread_to_the_next) {
+  // One worker: who is to let it end comes only when somebody waits.
+  runtime rt(with_workers(1));
+  rt.run([] {
+    slow_to_end value;
+    thread_specific_ptr<slow_to_end> mine([](slow_to_end* v) {
+      v->ends.release();
+      v->goes_on.acquire();
+      v->ended = true;
+    });
+    shared_future<void> f = strata::async(launch::async, [&] { mine.reset(&value); }).share();
+    value.ends.acquire();  // the call is over
+    bool refused = false;
+    completion done;
+    token<waits_for_a_future>(&f, done.sptr(), &refused);
+    done.wait();
+    EXPECT_TRUE(refused) << "the thread has not ended";
+    thread later([&] { value.goes_on.release(); });
+    f = {};
+    EXPECT_TRUE(value.ended);
+    later.join();
   });
 }
 
