@@ -208,6 +208,7 @@ class shared_timed_mutex {
   void wake_a_writer() noexcept;
   void forget_writers() noexcept;
   static bool writer_must_wait(void* self);
+  static void writer_gives_up(void* self) noexcept;
   static bool reader_must_wait(void* self);
   // Odd: who is woken there has the lock. Others may be late in waking somebody at an address that
   // was an object of theirs and is part of a lock now, but all of those are even but a mutex's

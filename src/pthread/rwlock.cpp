@@ -57,20 +57,20 @@ class view {
 
   int read(const deadline& until) {
     return lock<&view::try_read>(until, "read-write lock, to read", s_.readers_wait_here,
-                                 &reader_must_wait);
+                                 &reader_must_wait, nullptr);
   }
   int write(const deadline& until) {
-    // Whichever way we leave without it: readers may be held back on our account alone.
+    // Whichever way we leave without it, also with our runtime: readers may be held back on our
+    // account alone.
     struct attempt {
       view& v;
       bool succeeded = false;
       ~attempt() {
-        if (!succeeded && (v.s_.word.load(std::memory_order_relaxed) & writers_wait) != 0)
-          v.hand_over();
+        if (!succeeded) writer_gives_up(&v);
       }
     } mine{*this};
-    const int error =
-        lock<&view::try_write>(until, "read-write lock, to write", &s_.word, &writer_must_wait);
+    const int error = lock<&view::try_write>(until, "read-write lock, to write", &s_.word,
+                                             &writer_must_wait, &writer_gives_up);
     mine.succeeded = error == 0;
     return error;
   }
@@ -114,7 +114,8 @@ class view {
   // As the C library has it, what is wrong with the time is told also where there is no need to
   // wait.
   template <int (view::*Try)() noexcept>
-  int lock(const deadline& until, const char* what, const void* address, bool (*must_wait)(void*)) {
+  int lock(const deadline& until, const char* what, const void* address, bool (*must_wait)(void*),
+           void (*forgotten)(void*) noexcept) {
     if (const int error = until.check()) return error;
     int answer = (this->*Try)();
     if (answer != EBUSY) return answer;
@@ -126,8 +127,11 @@ class view {
       answer = (this->*Try)();
     }
     while (answer == EBUSY) {
-      const unparked why = park_or_give_way(
-          until.bound({.what = what, .address = address, .still = must_wait, .argument = this}));
+      const unparked why = park_or_give_way(until.bound({.what = what,
+                                                         .address = address,
+                                                         .still = must_wait,
+                                                         .forgotten = forgotten,
+                                                         .argument = this}));
       answer = (this->*Try)();
       if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
     }
@@ -151,6 +155,10 @@ class view {
     return mark(v.s_.word, v.keeps_readers_out(), readers_wait);
   }
 
+  static void writer_gives_up(void* self) noexcept {
+    auto& v = *static_cast<view*>(self);
+    if ((v.s_.word.load(std::memory_order_relaxed) & writers_wait) != 0) v.hand_over();
+  }
   // The marks go, and everybody looks again, and marks again if need be.
   void hand_over() noexcept {
     s_.word.fetch_and(~marks, std::memory_order_relaxed);

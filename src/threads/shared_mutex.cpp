@@ -55,6 +55,11 @@ bool shared_timed_mutex::writer_must_wait(void* self) {
   return mark_while(static_cast<shared_timed_mutex*>(self)->state_, writer | readers, writers_wait);
 }
 
+void shared_timed_mutex::writer_gives_up(void* self) noexcept {
+  auto& m = *static_cast<shared_timed_mutex*>(self);
+  if ((m.state_.load(std::memory_order_relaxed) & writers_wait) != 0) m.forget_writers();
+}
+
 bool shared_timed_mutex::reader_must_wait(void* self) {
   return mark_while(static_cast<shared_timed_mutex*>(self)->state_, writer | writers_wait,
                     readers_wait);
@@ -62,19 +67,20 @@ bool shared_timed_mutex::reader_must_wait(void* self) {
 
 bool shared_timed_mutex::lock_until(std::int64_t deadline_ns) {
   if (try_lock()) return true;
-  // Whichever way we leave without it: readers may be held back on our account alone.
+  // Whichever way we leave without it, also with our runtime: readers may be held back on our
+  // account alone.
   struct attempt {
     shared_timed_mutex& m;
     bool succeeded = false;
     ~attempt() {
-      if (!succeeded && (m.state_.load(std::memory_order_relaxed) & writers_wait) != 0)
-        m.forget_writers();
+      if (!succeeded) writer_gives_up(&m);
     }
   } mine{*this};
   do {
     const auto why = detail::park({.what = "shared mutex, to write",
                                    .address = &state_,
                                    .still = &writer_must_wait,
+                                   .forgotten = &writer_gives_up,
                                    .argument = this,
                                    .deadline_ns = deadline_ns});
     if (why == detail::unparked::timed_out) return false;

@@ -192,6 +192,41 @@ TEST_P(runtime_end, leaves_nobody_at_a_descriptor) {
   for (const int fd : ends) close(fd);
 }
 
+// Nor a writer on whose account readers would be held back.
+TEST_P(runtime_end, leaves_no_writer_before_a_shared_mutex) {
+  for (int round = 0; round < rounds; ++round) {
+    shared_mutex m;
+    m.lock_shared();
+    std::thread reader;
+    {
+      runtime first(settings());
+      first.run([&] {
+        for (int i = 0; i < 2; ++i) {
+          thread([&] {
+            m.lock();
+            ADD_FAILURE() << "its runtime has ended";
+          }).detach();
+        }
+        while (m.try_lock_shared()) {  // until one waits
+          m.unlock_shared();
+          this_thread::yield();
+        }
+      });
+      reader = std::thread([&] {
+        m.lock_shared();
+        m.unlock_shared();
+      });
+    }
+    const bool is_let_in = m.try_lock_shared();
+    EXPECT_TRUE(is_let_in);
+    if (is_let_in) m.unlock_shared();
+    m.unlock_shared();
+    m.lock();
+    m.unlock();
+    reader.join();
+  }
+}
+
 // What outlives the runtime and is still known to who waits in it for ever; those who look for
 // leaks are to find it.
 template <class StopSource>

@@ -338,6 +338,34 @@ TEST(pthread_header, a_wait_that_its_runtime_has_not_outlived_is_ended_by_nobody
   std::signal(SIGUSR1, before);
 }
 
+void* write_with(void* lock) {
+  strata_pthread_rwlock_wrlock(static_cast<pthread_rwlock_t*>(lock));
+  ADD_FAILURE() << "nobody unlocks it";
+  return nullptr;
+}
+
+TEST(pthread_header, a_writer_that_its_runtime_has_not_outlived_holds_back_no_readers) {
+  pthread_rwlockattr_t writers_first;
+  pthread_rwlockattr_init(&writers_first);
+  pthread_rwlockattr_setkind_np(&writers_first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+  pthread_rwlock_t lock;
+  ASSERT_EQ(strata_pthread_rwlock_init(&lock, &writers_first), 0);
+  ASSERT_EQ(strata_pthread_rwlock_rdlock(&lock), 0);
+  {
+    strata::runtime rt(workers(1));
+    rt.run([&] {
+      pthread_t t{};
+      ASSERT_EQ(strata_pthread_create(&t, nullptr, write_with, &lock), 0);
+      while (strata_pthread_rwlock_tryrdlock(&lock) == 0) {  // until it waits
+        strata_pthread_rwlock_unlock(&lock);
+        strata::this_thread::yield();
+      }
+    });
+  }
+  EXPECT_EQ(strata_pthread_rwlock_tryrdlock(&lock), 0);
+  pthread_rwlockattr_destroy(&writers_first);
+}
+
 TEST(pthread_header, a_cancellation_comes_while_a_runtime_ends) {
   sem_t never;
   ASSERT_EQ(strata_sem_init(&never, 0, 0), 0);
