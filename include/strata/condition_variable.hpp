@@ -208,6 +208,7 @@ class condition_variable {
     try {
       // Not by m->unlock(), which is for the thread that waits.
       queue_.wait([](void* held) { static_cast<mutex*>(held)->word_.unlock(); }, m, deadline_ns);
+      m->lock();  // which throws nothing of this kind:
     } catch (const std::exception&) {
       m->owner_.take();  // it could not wait, and has not unlocked
       throw;
@@ -215,7 +216,6 @@ class condition_variable {
       m->lock();  // the thread is left here: see thread_exit.hpp
       throw;
     }
-    m->lock();
   }
 
   detail::condition_queue queue_;
@@ -224,8 +224,8 @@ class condition_variable {
 /// std::notify_all_at_thread_exit: the calling thread keeps the lock until its end.
 void notify_all_at_thread_exit(condition_variable& changed, std::unique_lock<mutex> lock);
 
-/// std::condition_variable_any. As condition_variable; but a lock that cannot be had again after a
-/// wait that throws ends the program, as the standard has it.
+/// std::condition_variable_any. As condition_variable; but a lock that cannot be had again ends the
+/// program, as the standard has it: one whose lock() throws twice.
 class condition_variable_any {
  public:
   /// Throws std::bad_alloc.
@@ -336,11 +336,12 @@ class condition_variable_any {
     lock.unlock();
     try {
       wait_since(*q, begun);
+      lock.lock();
     } catch (...) {
+      // Also of a thread that is left while it locks: see thread_exit.hpp.
       lock_again(lock);
       throw;
     }
-    lock.lock();
   }
   template <class Lock>
   static void lock_again(Lock& lock) noexcept {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Condition variables: nobody who is to be woken stays asleep, whoever wakes.
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <deque>
+#include <stdexcept>
 #include <stop_token>
 #include <system_error>
 #include <thread>
@@ -324,15 +327,16 @@ TYPED_TEST(wait_that_throws, leaves_the_lock_with_the_caller) {
 }
 
 // A thread that is left in the middle of a wait, by cancellation at any time, has the lock while
-// its objects end, and only then.
+// its objects end, and only then. If it was notified it is left while it locks again.
 template <class Condition>
-void expect_the_lock_while_a_wait_is_left() {
+void expect_the_lock_while_a_wait_is_left(bool notified) {
   runtime rt(with_workers(1));
-  rt.run([] {
+  rt.run([notified] {
     struct shared {
       mutex m;
-      Condition never;
+      Condition changed;
       bool waits = false;
+      bool was_left = false;
       bool was_taken = false;
       static void* wait(void* all) {
         auto& s = *static_cast<shared*>(all);
@@ -341,10 +345,13 @@ void expect_the_lock_while_a_wait_is_left() {
         std::unique_lock lock(s.m);
         struct at_end {
           shared& s;
-          ~at_end() { s.was_taken = s.m.try_lock(); }
+          ~at_end() {
+            s.was_left = true;
+            s.was_taken = s.m.try_lock();
+          }
         } const look{s};
         s.waits = true;
-        s.never.wait(lock, [] { return false; });
+        s.changed.wait(lock, [] { return false; });
         return nullptr;
       }
     } s;
@@ -352,8 +359,13 @@ void expect_the_lock_while_a_wait_is_left() {
     ASSERT_EQ(strata_pthread_create(&t, nullptr, &shared::wait, &s), 0);
     while (!s.waits) this_thread::yield();
     s.m.lock();  // it waits
+    if (notified) {
+      s.changed.notify_all();
+      for (int i = 0; i < 10; ++i) this_thread::yield();  // and waits for the lock
+    }
     ASSERT_EQ(strata_pthread_cancel(t), 0);
     for (int i = 0; i < 10; ++i) this_thread::yield();
+    EXPECT_FALSE(s.was_left) << "without the lock";
     EXPECT_FALSE(s.m.try_lock()) << "unlocked by who did not have it";
     s.m.unlock();
     void* result = nullptr;
@@ -366,10 +378,55 @@ void expect_the_lock_while_a_wait_is_left() {
 }
 
 TEST(condition_variable, is_left_with_the_lock) {
-  expect_the_lock_while_a_wait_is_left<condition_variable>();
+  for (const bool notified : {false, true})
+    expect_the_lock_while_a_wait_is_left<condition_variable>(notified);
 }
 TEST(condition_variable_any, is_left_with_the_lock) {
-  expect_the_lock_while_a_wait_is_left<condition_variable_any>();
+  for (const bool notified : {false, true})
+    expect_the_lock_while_a_wait_is_left<condition_variable_any>(notified);
+}
+
+// Which cannot be had for a while, when it has been had once.
+struct refuses_to_lock {
+  mutex m;
+  int refusals;
+  bool is_held = false;
+  void lock() {
+    if (refusals-- > 0) throw std::runtime_error("no lock");
+    m.lock();
+    is_held = true;
+  }
+  void unlock() {
+    is_held = false;
+    m.unlock();
+  }
+};
+
+// Returns 42 if what leaves the wait leaves the lock with the caller.
+int wait_with_a_lock_that_refuses(int times) {
+  runtime rt(with_workers(1));
+  return rt.run([times] {
+    refuses_to_lock lock{.refusals = 0};
+    condition_variable_any never;
+    lock.lock();
+    lock.refusals = times;
+    try {
+      (void)never.wait_for(lock, 1us);
+    } catch (const std::runtime_error&) {
+      return lock.is_held ? 42 : 3;
+    }
+    return 4;
+  });
+}
+
+TEST(condition_variable_any, is_left_with_a_lock_that_was_refused_once) {
+  EXPECT_EQ(wait_with_a_lock_that_refuses(1), 42);
+}
+
+TEST(condition_variable_any, a_lock_that_cannot_be_had_again_ends_the_program) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::_Exit(wait_with_a_lock_that_refuses(2)), testing::KilledBySignal(SIGABRT),
+              "no lock");
 }
 
 struct counts_unlocks {
