@@ -19,6 +19,7 @@
 #include "threads/errno_here.hpp"
 #include "threads/polling_backoff.hpp"
 #include "threads/reactor.hpp"
+#include "threads/socket_times.hpp"
 #include "threads/terminals.hpp"
 #include "threads/turns.hpp"
 
@@ -26,6 +27,19 @@ namespace strata::io {
 namespace {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+
+// Until when a call waits, and what it fails with then.
+struct patience {
+  std::int64_t deadline;
+  int late = ETIMEDOUT;
+};
+
+// Where the caller gives no time the socket may have one of its own. Asked when the call has to
+// wait.
+patience patience_for(int fd, short events, std::int64_t deadline, int late = EAGAIN) {
+  if (deadline != detail::parking::never) return {deadline};
+  return {detail::own_deadline_ns(fd, events == POLLOUT ? SO_SNDTIMEO : SO_RCVTIMEO), late};
+}
 
 // What holds now; 0: nothing. (poll() passes over negative descriptors.)
 int look(int fd, short events) {
@@ -52,15 +66,16 @@ bool pause_before_look(detail::polling_backoff& pauses, std::int64_t deadline) {
 }
 
 // `in_vain` begins anew where it is not ready at once.
-int wait_until(int fd, short events, std::int64_t deadline,
+int wait_until(int fd, short events, const patience& until,
                detail::polling_backoff* in_vain = nullptr) {
+  const std::int64_t deadline = until.deadline;
   detail::polling_backoff unwatched;
   for (;;) {
     if (const int now = look(fd, events); now != 0) return now;
     if (in_vain != nullptr) in_vain->begin_anew();
     const std::int64_t left = deadline - detail::deadline_now();
     if (left <= 0) {
-      return detail::fail_with(ETIMEDOUT);
+      return detail::fail_with(until.late);
     }
     if (detail::this_worker().owner == nullptr) {
       pollfd p{fd, events, 0};
@@ -96,17 +111,18 @@ auto again(int fd, short events, std::int64_t deadline, const Call& call) {
   const outcome at_once = call();
   if (at_once >= 0 || !would_block(detail::errno_here())) return at_once;
   return without_exceptions([&]() -> outcome {
+    const patience until = patience_for(fd, events, deadline);
     detail::descriptor_turn mine(fd, events == POLLOUT);
-    if (mine.take(deadline) != detail::unparked::woken) return detail::fail_with(ETIMEDOUT);
+    if (mine.take(until.deadline) != detail::unparked::woken) return detail::fail_with(until.late);
     detail::polling_backoff pauses(detail::polling_backoff::looks_in_vain);
     for (bool goes_on = true;;) {
-      if (goes_on && wait_until(fd, events, deadline, &pauses) < 0) return -1;
+      if (goes_on && wait_until(fd, events, until, &pauses) < 0) return -1;
       const outcome later = call();
       if (later >= 0 || !would_block(detail::errno_here())) return later;
-      if (!goes_on) return detail::fail_with(ETIMEDOUT);
+      if (!goes_on) return detail::fail_with(until.late);
       // The kernel calls ready what the call has to wait for all the same: with something in the
       // error queue a socket is, whatever it is asked for.
-      goes_on = pause_before_look(pauses, deadline);
+      goes_on = pause_before_look(pauses, until.deadline);
     }
   });
 }
@@ -119,9 +135,10 @@ auto when_ready(int fd, short events, std::int64_t deadline, const Call& call) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags >= 0 && (flags & O_NONBLOCK) != 0) return again(fd, events, deadline, call);
   return without_exceptions([&]() -> outcome {
+    const patience until = patience_for(fd, events, deadline);
     detail::descriptor_turn mine(fd, events == POLLOUT);
-    if (mine.take(deadline) != detail::unparked::woken) return detail::fail_with(ETIMEDOUT);
-    if (wait_until(fd, events, deadline) < 0) return -1;
+    if (mine.take(until.deadline) != detail::unparked::woken) return detail::fail_with(until.late);
+    if (wait_until(fd, events, until) < 0) return -1;
     return call();
   });
 }
@@ -269,7 +286,7 @@ class not_blocking {
 
 int wait(int fd, short events, std::chrono::nanoseconds timeout) {
   const std::int64_t deadline = detail::deadline_after(timeout);
-  return without_exceptions([&] { return wait_until(fd, events, deadline); });
+  return without_exceptions([&] { return wait_until(fd, events, {deadline}); });
 }
 
 ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeout) {
@@ -361,8 +378,12 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes, std::chrono::nan
   const not_blocking meanwhile(fd);
   if (!meanwhile) return -1;
   const int result = ::connect(fd, peer, peer_bytes);
-  if (result == 0 || detail::errno_here() != EINPROGRESS) return result;
-  if (wait(fd, POLLOUT, timeout) < 0) return -1;
+  // As of a socket that blocks: what an earlier call has begun, and has not waited for until its
+  // end, is waited for again.
+  const int in_progress = detail::errno_here();
+  if (result == 0 || (in_progress != EINPROGRESS && in_progress != EALREADY)) return result;
+  const patience until = patience_for(fd, POLLOUT, detail::deadline_after(timeout), in_progress);
+  if (without_exceptions([&] { return wait_until(fd, POLLOUT, until); }) < 0) return -1;
   int error = 0;
   socklen_t size = sizeof error;
   if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return -1;

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <vector>
 
 #include "../common/thread_states.hpp"
@@ -161,6 +163,77 @@ TEST_P(io_on, nobody_waits_for_the_room_of_a_local_receiver) {
     while (n >= 0) n = io::sendto(sender, "x", 1, 0, reinterpret_cast<sockaddr*>(&at), size, 50ms);
     EXPECT_EQ(detail::errno_here(), EAGAIN);
     for (const int fd : {receiver, sender}) close(fd);
+  });
+}
+
+template <class Call>
+void expect_late(int error, const Call& call) {
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_EQ(call(), -1);
+  EXPECT_EQ(detail::errno_here(), error);
+  EXPECT_GE(std::chrono::steady_clock::now() - before, 2ms);
+}
+
+// Where the caller gives none.
+void expect_times_of_sockets_to_be_heeded() {
+  const timeval little{0, 2000};
+  const pair s(true);
+  ASSERT_EQ(setsockopt(s.end[0], SOL_SOCKET, SO_RCVTIMEO, &little, sizeof little), 0);
+  ASSERT_EQ(setsockopt(s.end[0], SOL_SOCKET, SO_SNDTIMEO, &little, sizeof little), 0);
+  std::array<char, 4096> some{};
+  const auto call = [&](const auto& f) {
+    return [&] { return f(s.end[0], some.data(), some.size(), 0); };
+  };
+  const auto recv = [](auto... a) { return io::recv(a...); };
+  const auto send = [](auto... a) { return io::send(a...); };
+  expect_late(EAGAIN, call(recv));
+  expect_late(EAGAIN, [&] { return io::read(s.end[0], some.data(), some.size()); });
+  expect_late(ETIMEDOUT, [&] { return io::recv(s.end[0], some.data(), some.size(), 0, 2ms); });
+  while (::send(s.end[0], some.data(), some.size(), MSG_DONTWAIT) > 0) {
+  }
+  expect_late(EAGAIN, call(send));
+  EXPECT_EQ(io::write_all(s.end[0], some.data(), some.size()), 0U);
+  EXPECT_EQ(detail::errno_here(), EAGAIN);
+
+  const listener full(0);
+  ASSERT_EQ(setsockopt(full.fd, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof little), 0);
+  expect_late(EAGAIN, [&] { return io::accept(full.fd, nullptr, nullptr); });
+  std::vector<int> clients;
+  const auto connect = [&] {
+    return io::connect(clients.back(), reinterpret_cast<const sockaddr*>(&full.address),
+                       sizeof full.address);
+  };
+  int answer = 0;
+  for (int i = 0; i < 20 && answer == 0; ++i) {
+    clients.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    setsockopt(clients.back(), SOL_SOCKET, SO_SNDTIMEO, &little, sizeof little);
+    answer = connect();
+  }
+  EXPECT_EQ(answer, -1) << "there is room for all";
+  EXPECT_EQ(detail::errno_here(), EINPROGRESS);
+  expect_late(EALREADY, connect);
+  for (const int fd : clients) close(fd);
+}
+
+TEST_P(io_on, a_socket_has_times_of_its_own) {
+  runtime rt(settings());
+  rt.run([] { expect_times_of_sockets_to_be_heeded(); });
+  expect_times_of_sockets_to_be_heeded();  // by an OS thread
+}
+
+// The caller's own time counts.
+TEST_P(io_on, a_longer_wait_than_the_socket_says_is_asked_for) {
+  runtime rt(settings());
+  rt.run([] {
+    const pair s(true);
+    const timeval least{0, 1};
+    ASSERT_EQ(setsockopt(s.end[0], SOL_SOCKET, SO_RCVTIMEO, &least, sizeof least), 0);
+    char c = 0;
+    thread reader({.name = "reader"}, [&] { EXPECT_EQ(io::recv(s.end[0], &c, 1, 0, 1h), 1); });
+    (void)text_when("reader", "waiting for file descriptor");
+    EXPECT_EQ(io::send(s.end[1], "x", 1, 0), 1);
+    reader.join();
+    EXPECT_EQ(c, 'x');
   });
 }
 

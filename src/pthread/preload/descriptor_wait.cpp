@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unwind.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "sched/waiting_stacks.hpp"
 #include "strata/detail/join.hpp"
 #include "threads/reactor.hpp"
+#include "threads/socket_times.hpp"
 
 namespace strata::preload {
 
@@ -102,15 +102,8 @@ bool descriptor_wait::has_many_ends() const noexcept {
 void descriptor_wait::begin() {
   if (begun_) return;
   hold();
-  timeval longest{};
-  socklen_t size = sizeof longest;
-  if (what_.timeout_option != 0 &&
-      getsockopt(what_.fd, SOL_SOCKET, what_.timeout_option, &longest, &size) == 0 &&
-      (longest.tv_sec != 0 || longest.tv_usec != 0)) {
-    const timespec end =
-        posix::from_now({longest.tv_sec, static_cast<long>(longest.tv_usec) * 1000});
-    deadline_ns_ = posix::deadline{CLOCK_MONOTONIC, &end}.to_ns();
-  }
+  if (what_.timeout_option != 0)
+    deadline_ns_ = detail::own_deadline_ns(what_.fd, what_.timeout_option);
   if (takes_turns_ && !turn_) turn_.emplace(fd(), what_.events == POLLOUT, number_for_turns());
   begun_ = true;
 }
