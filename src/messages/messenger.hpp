@@ -28,7 +28,7 @@
 #include "messages/common_waits.hpp"
 #include "messages/directory.hpp"
 #include "messages/fetch.hpp"
-#include "messages/followed_stops.hpp"
+#include "messages/followed.hpp"
 #include "messages/lane.hpp"
 #include "messages/large_values.hpp"
 #include "messages/match_list.hpp"
@@ -38,7 +38,9 @@
 #include "messages/request.hpp"
 #include "messages/wanted_patterns.hpp"
 #include "messages/wire.hpp"
+#include "strata/shared_best.hpp"
 #include "strata/stats.hpp"
+#include "strata/stop_token.hpp"
 
 namespace strata::messages {
 
@@ -51,7 +53,8 @@ class messenger final : public cluster::visiting_protocol {
 
   directory names;
   common_waits waits;
-  followed_stops stops;
+  followed_objects<stop_source> stops;
+  followed_objects<strata::detail::best_cell> bests;
   // Shared: a named object may end after its runtime.
   const std::shared_ptr<named_objects> objects = std::make_shared<named_objects>();
   // Shared: so may a call that has been answered.

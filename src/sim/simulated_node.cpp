@@ -89,7 +89,7 @@ node_id simulated_node::nodes() const noexcept { return job_.model.nodes; }
 
 void simulated_node::run_soon(detail::task* t) {
   if (queues) queues();
-  (t->type->wire != nullptr ? tokens_ : ready_).push_back(t);
+  ready_.push_back(t);
   wake();
 }
 

@@ -60,6 +60,7 @@ TEST_P(message_jobs, receive_from_one_node) { run("by-node"); }
 TEST_P(message_jobs, make_operations_of_groups) { run("groups"); }
 TEST_P(message_jobs, tell_of_groups_that_fail) { run("group-errors"); }
 TEST_P(message_jobs, stop_everywhere) { run("stops"); }
+TEST_P(message_jobs, share_the_best) { run("bests"); }
 TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
 TEST_P(message_jobs, use_registered_memory) { run("registered"); }
 

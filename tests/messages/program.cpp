@@ -13,6 +13,7 @@
 #include "../common/require.hpp"
 #include "program_asleep.hpp"
 #include "program_backwards.hpp"
+#include "program_bests.hpp"
 #include "program_by_node.hpp"
 #include "program_calls.hpp"
 #include "program_crowd.hpp"
@@ -83,6 +84,7 @@ int main(int argc, char** argv) {
       {"registered", registered},
       {"slow-receiver", slow_receiver},
       {"stops", stops},
+      {"bests", bests},
       {"taken-in", taken_in},
       {"tokens-not-read", tokens_not_read},
       {"waits-with-a-deadline", waits_with_a_deadline},

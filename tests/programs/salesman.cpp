@@ -4,18 +4,16 @@
 // M. Held and R. Karp's recurrence, 1962, doi:10.1137/0110015, says what it has to be.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <climits>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "programs.hpp"
 #include "strata/call.hpp"
-#include "strata/fiber.hpp"
-#include "strata/membership.hpp"
-#include "strata/remote_thread.hpp"
+#include "strata/shared_best.hpp"
 #include "strata/shared_stop.hpp"
 #include "strata/task_scope.hpp"
 
@@ -57,33 +55,8 @@ int shortest_serially() {
   return shortest;
 }
 
-// On each node, for each search: the best that it has found or heard of. What is told at the end of
-// one may be heard when the next has begun.
-std::array<std::atomic<int>, 2> bounds{INT_MAX, INT_MAX};
-int bound_of(unsigned number) { return bounds[number].load(std::memory_order_relaxed); }
-
-bool lower_bound(unsigned number, int length) {
-  int known = bound_of(number);
-  while (length < known) {
-    if (bounds[number].compare_exchange_weak(known, length, std::memory_order_relaxed)) return true;
-  }
-  return false;
-}
-
-struct heard : strata::threaded {
-  unsigned number;
-  int length;
-  void start() {
-    lower_bound(number, length);
-    terminate();
-  }
-};
-
-void found(unsigned number, int length) {
-  if (!lower_bound(number, length)) return;
-  for (const strata::node_id_t m : strata::members())
-    if (m != strata::node_id()) strata::invoke<heard>(m, number, length);
-}
+using shortest_yet = strata::shared_best<int, std::greater<>>;
+using shortest_handle = strata::best_handle<int, std::greater<>>;
 
 // A way as far as it goes: a value that travels.
 struct way {
@@ -118,30 +91,29 @@ std::vector<way> next_of(const way& w) {
 
 // Of one of the searches. Ways of so many cities and more stay with one task.
 constexpr int cities_of_a_task = 4;
-void search(way w, unsigned number, int good_enough, strata::stop_handle stop) {
+void search(way w, shortest_handle shared, int good_enough, strata::stop_handle stop) {
   const strata::stop_token enough = stop.token();
-  if (enough.stop_requested() || at_least(w) >= bound_of(number)) return;
+  const strata::best_here<int, std::greater<>> shortest = shared.here();
+  if (enough.stop_requested() || at_least(w) >= shortest.value()) return;
   const std::vector<way> all = next_of(w);
   if (all.empty()) {
     const int length = w.length + between[w.last][cities - 1];
-    found(number, length);
+    shortest.improve(length);
     if (length <= good_enough) stop.request();
   } else if (std::popcount(w.visited) >= cities_of_a_task) {
-    for (const way& one : all) search(one, number, good_enough, stop);
+    for (const way& one : all) search(one, shared, good_enough, stop);
   } else {
     strata::task_scope scope;
-    for (const way& one : all) scope.spawn(strata::call<search>(one, number, good_enough, stop));
+    for (const way& one : all) scope.spawn(strata::call<search>(one, shared, good_enough, stop));
     scope.sync();
   }
 }
 
 // The shortest that has been found anywhere.
-int shortest(unsigned number, int good_enough, strata::shared_stop& stop) {
-  search({}, number, good_enough, stop.handle());
-  int length = INT_MAX;
-  for (const strata::node_id_t m : strata::members())
-    length = std::min(length, strata::call<bound_of>(strata::on_node{m}, number));
-  return length;
+int shortest(int good_enough, strata::shared_stop& stop) {
+  shortest_yet best(INT_MAX);
+  search({}, best.handle(), good_enough, stop.handle());
+  return best.of_all_nodes();
 }
 
 }  // namespace
@@ -152,10 +124,10 @@ int main(int argc, char** argv) {
   return run(argc, argv, [] {
     const int wanted = shortest_serially();
     strata::shared_stop never, when_good;
-    require(shortest(0, 0, never) == wanted, "the shortest way");
+    require(shortest(0, never) == wanted, "the shortest way");
     require(!never.token().stop_requested(), "a search that goes to its end");
     const int limit = wanted + wanted / 10;
-    require(shortest(1, limit, when_good) <= limit, "a good way");
+    require(shortest(limit, when_good) <= limit, "a good way");
     require(when_good.token().stop_requested(), "a search that is stopped");
   });
 }

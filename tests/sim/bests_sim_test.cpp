@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shared_best over a network that misbehaves, and where nodes are lost or leave: everybody comes
+// to know the best, nobody ever a worse one than before, and nobody waits for ever.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "expected_error.hpp"
+#include "messages/messenger.hpp"
+#include "program_job.hpp"
+#include "strata/shared_best.hpp"
+
+namespace strata::test {
+namespace {
+
+using net::node_id;
+
+class simulated_bests : public testing::Test {
+ protected:
+  static constexpr node_id home = 1, everybody = 4;
+  static constexpr std::int64_t lost_after_ns = 30 * program_job::ms;
+};
+
+TEST_F(simulated_bests, are_known_to_all_in_the_end) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = everybody});
+    p.cut_now_and_then(everybody);
+    std::optional<best_handle<unsigned>> all;
+    unsigned greatest = 0, finding = everybody, knowing = 0;
+    for (node_id n = 0; n < everybody; ++n) {
+      p.begin(n, [&] {
+        std::optional<shared_best<unsigned>> mine;
+        if (strata::node_id() == home) all = mine.emplace(0U).handle();
+        while (!all) p.pause(100'000);
+        p.pause(3 * program_job::ms);  // some begin to follow when others have found something
+        const best_here<unsigned> best = all->here();
+        unsigned before = 0;
+        for (int i = 0; i < 20; ++i) {
+          const unsigned value = 1 + static_cast<unsigned>(p.below(1000));
+          greatest = std::max(greatest, value);
+          EXPECT_EQ(best.improve(value), value == best.value() && value > before) << value;
+          EXPECT_GE(best.value(), std::max(before, value));
+          before = best.value();
+          p.pause(300'000);
+          EXPECT_GE(best.value(), before);
+          before = best.value();
+        }
+        --finding;
+        while (finding != 0) p.pause(100'000);
+        if (mine) EXPECT_EQ(mine->of_all_nodes(), greatest);
+        while (best.value() != greatest) p.pause(100'000);
+        ++knowing;
+        while (mine && knowing != everybody) p.pause(100'000);
+      });
+    }
+    p.run([&] {
+      for (node_id n = 0; n < everybody; ++n)
+        if (p.job->node(n).messenger.bests.size() != 0) return false;
+      return knowing == everybody;
+    });
+  }
+}
+
+// What the others have found, and said, is known all the same.
+TEST_F(simulated_bests, go_on_when_a_node_that_follows_leaves) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = everybody, .founders = 3});
+    std::optional<shared_best<unsigned>> mine;
+    unsigned following = 0, found = 0;
+    bool has_left = false, may_end = false;
+    p.begin(home, [&] {
+      mine.emplace(0U);
+      while (following != 2) p.pause(100'000);
+      p.world.at(p.now_ns() + static_cast<std::int64_t>(p.below(200'000)),
+                 [&] { p.job->leave(2, [&] { has_left = true; }); });
+      while (!has_left) {
+        mine->here().improve(++found);
+        p.pause(20'000);
+      }
+      const unsigned last = mine->value() + 1;
+      EXPECT_TRUE(mine->here().improve(last));
+      EXPECT_EQ(mine->of_all_nodes(), last);
+      while (!may_end) p.pause(100'000);
+      mine.reset();
+    });
+    p.begin(2, [&] {
+      while (!mine) p.pause(100'000);
+      EXPECT_TRUE(mine->handle().here().improve(5000));
+      ++following;
+    });
+    p.begin(0, [&] {
+      while (!mine) p.pause(100'000);
+      const best_here<unsigned> best = mine->handle().here();
+      ++following;
+      while (!has_left || best.value() < 5000) p.pause(100'000);
+      may_end = true;
+    });
+    p.run([&] { return has_left && may_end; });
+  }
+}
+
+// Its own node leaves, which ends it first: others keep what they know, and find for themselves.
+TEST_F(simulated_bests, of_a_node_that_has_left_are_known_as_they_were) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = everybody, .founders = 3});
+    std::optional<best_handle<unsigned>> all;
+    bool is_followed = false, has_left = false, is_over = false;
+    p.begin(home, [&] {
+      shared_best<unsigned> mine(3);
+      all = mine.handle();
+      while (!is_followed) p.pause(100'000);
+    });
+    p.begin(home, [&] {
+      while (!is_followed) p.pause(100'000);
+      p.world.at(p.now_ns(), [&] { p.job->leave(home, [&] { has_left = true; }); });
+    });
+    p.begin(0, [&] {
+      while (!all) p.pause(100'000);
+      const best_here<unsigned> best = all->here();
+      is_followed = true;
+      while (!has_left) p.pause(100'000);
+      EXPECT_EQ(best.value(), 3U);
+      EXPECT_TRUE(best.improve(4));
+      EXPECT_EQ(best.value(), 4U);
+      expect_error<node_left_error>(
+          p, "here", program_job::ms, [&] { (void)all->here(); },
+          [](const node_left_error& e) { return e.node() == home; });
+      is_over = true;
+    });
+    p.run([&] { return is_over; });
+  }
+}
+
+// Whoever improves hears of the loss, and this node knows the better value all the same.
+TEST_F(simulated_bests, are_improved_here_although_a_node_is_lost) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = everybody, .lost_after_ns = lost_after_ns, .breaks_off = true},
+                  program_job::disorderly);
+    std::optional<best_handle<unsigned>> all;
+    unsigned following = 0, told = 0;
+    const node_id victim = p.below(2) == 0 ? home : node_id{2};
+    for (node_id n = 0; n < everybody; ++n) {
+      p.begin(n, [&] {
+        std::optional<shared_best<unsigned>> mine;
+        if (strata::node_id() == home) all = mine.emplace(0U).handle();
+        while (!all) p.pause(100'000);
+        const best_here<unsigned> best = all->here();
+        if (++following == everybody) {
+          p.world.at(p.now_ns() + static_cast<std::int64_t>(p.below(30'000)),
+                     [&p, victim] { p.job->node(victim).crash(); });
+        }
+        while (following != everybody) p.pause(100'000);
+        const std::int64_t begun_ns = p.now_ns();
+        try {
+          for (;;) {
+            best.improve(best.value() + 1);
+            this_thread::sleep_for(std::chrono::microseconds(100));
+            if (p.now_ns() - begun_ns > 4 * lost_after_ns) break;
+          }
+          ADD_FAILURE() << "node " << strata::node_id() << " has not heard of the loss";
+        } catch (const node_lost_error& e) {
+          EXPECT_EQ(e.node(), victim);
+          EXPECT_GT(best.value(), 0U);
+        }
+        ++told;
+      });
+    }
+    p.run();
+    EXPECT_GE(told, everybody - 1U);
+  }
+}
+
+}  // namespace
+}  // namespace strata::test
