@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -189,6 +190,17 @@ bool command::wait_for_error_output(const std::string& text) {
     if (err_fd_ < 0 || !read_some()) return false;
   }
   return true;
+}
+
+void command::wait_until_only_its_reader_is_awaited() const {
+  std::uint64_t blocked = 1U << (SIGINT - 1);
+  while ((blocked & 1U << (SIGINT - 1)) != 0) {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    for (std::string word; status >> word && word != "SigBlk:";) {
+    }
+    status >> std::hex >> blocked;
+    ::sched_yield();
+  }
 }
 
 void command::signal(int number) const { ::kill(pid_, number); }

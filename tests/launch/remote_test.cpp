@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -132,18 +131,6 @@ TEST_F(remote, output_and_prefixes) {
 // and that it fits beside that: 64 KiB, 1 MiB, and 192 KiB at least.
 const std::string lines_to_the_brim = "@1:lines:18000";
 
-// By the launcher: signals are ordinary again then.
-void wait_until_only_the_reader_is_awaited(const command& c) {
-  std::uint64_t blocked = 1U << (SIGINT - 1);
-  while ((blocked & 1U << (SIGINT - 1)) != 0) {
-    std::ifstream status("/proc/" + std::to_string(c.pid()) + "/status");
-    for (std::string word; status >> word && word != "SigBlk:";) {
-    }
-    status >> std::hex >> blocked;
-    ::sched_yield();
-  }
-}
-
 TEST_F(remote, all_of_a_job_arrives_where_its_output_is_read_late) {
   command c(run({"-n", "2", "--bind", "none", "--workers", "1", "--host", "127.0.0.1,127.0.0.2"},
                 {"join", lines_to_the_brim, "@1:complain:written", "@1:lines:50000", "finish"}),
@@ -163,7 +150,7 @@ TEST_F(remote, an_interrupt_ends_a_job_whose_output_nobody_reads) {
     c.leave_output();
     EXPECT_TRUE(c.wait_for_error_output("written\n")) << c.err();
     c.signal(SIGINT);
-    wait_until_only_the_reader_is_awaited(c);
+    c.wait_until_only_its_reader_is_awaited();
     const int status = c.wait();
     return result{status, c.out(), lines_of(c)};
   });

@@ -263,6 +263,22 @@ TEST(signals, a_closed_terminal_is_told_to_the_nodes) {
   EXPECT_FALSE(launch_test::contains(r.err, "did not end")) << r.err;
 }
 
+// Held with Ctrl-S, say.
+TEST(signals, end_a_job_whose_terminal_nobody_reads) {
+  command::setting on_terminal = leads_a_terminal;
+  on_terminal.around = {"sh", "-c", "exec \"$@\" >&0", "sh"};
+  command c(run({"-n", "1", "--bind", "none", "--workers", "1", "--prefix"},
+                {"join", "lines:3000", "complain:written", "sleep"}),
+            on_terminal);
+  ASSERT_TRUE(c.wait_for_error_output("[0] written\n")) << c.err();
+  c.signal(SIGTERM);
+  c.wait_until_only_its_reader_is_awaited();
+  EXPECT_EQ(c.processes_left(), 1);  // the launcher
+  c.signal(SIGTERM);
+  EXPECT_EQ(c.wait(), 143);
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 // The terminal does not reach those that have begun a group or a session of their own.
 TEST(signals, of_a_terminal_reach_nodes_behind_what_leaves_the_group) {
   for (const launch_test::words& wrapper :

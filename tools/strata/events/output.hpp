@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "os/descriptor.hpp"
 #include "tools/strata/events/event_loop.hpp"
 
 namespace strata::launcher {
@@ -28,16 +29,18 @@ class line_prefixer {
 bool lead_to_one_place(int fd, int other) noexcept;
 
 // Writes to a descriptor that others share, so it cannot be made non-blocking, and still never
-// blocks: it waits until a little can be written, and writes a little.
+// blocks: it waits until a little can be written, and writes a little. How little that is in a
+// terminal, and what others write into a pipe meanwhile, nobody says: it opens both once more, for
+// itself.
 class output_queue {
  public:
-  output_queue(event_loop& loop, int fd) : loop_(loop), fd_(fd) {}
-  ~output_queue() { loop_.forget(fd_); }
+  output_queue(event_loop& loop, int fd);
+  ~output_queue();
   output_queue(const output_queue&) = delete;
   output_queue& operator=(const output_queue&) = delete;
 
   void add(std::string_view bytes);
-  [[nodiscard]] std::size_t bytes_waiting() const noexcept { return bytes_.size(); }
+  [[nodiscard]] std::size_t bytes_waiting() const noexcept { return bytes_.size() - written_; }
   // What is added is dropped: nobody will read any more, or there is no room. The errno that said
   // so, or 0.
   [[nodiscard]] int broken() const noexcept { return broken_; }
@@ -45,12 +48,15 @@ class output_queue {
 
  private:
   // False: nothing more can be done now.
-  bool write_some(std::size_t bytes_max);
+  bool write_some();
   void pump();
 
   event_loop& loop_;
+  os::descriptor own_;  // fd_, where it could be had
   int fd_;
+  std::size_t bytes_at_once_;
   std::string bytes_;
+  std::size_t written_ = 0;  // of these, already
   int broken_ = 0;
 };
 
