@@ -248,6 +248,18 @@ TEST_F(elastic, a_job_that_begins_without_a_folder_stays_here) {
          "strata run: " + why);
 }
 
+TEST_F(elastic, other_hosts_are_reached_by_a_launcher_that_is_installed_anew_meanwhile) {
+  const fs::path launcher = folder / "launcher";
+  fs::copy_file(STRATA_COMMAND, launcher);
+  around = {"sh", "-c", "shift && exec \"$0\" \"$@\"", launcher};
+  open({}, {"join", "enter"});
+  around.clear();
+  fs::copy_file(STRATA_COMMAND, folder / "newer");
+  fs::rename(folder / "newer", launcher);
+  expect({"join", job, "--host", "127.0.0.2"}, 0, "node 1 has joined job " + job + "\n", "");
+  end_well();
+}
+
 TEST_F(elastic, a_host_that_does_not_answer_is_given_up) {
   std::ofstream(folder / "ssh") << "#!/bin/sh\nexec sleep 1000\n";
   const std::string limit = open_with_short_limit({"join", "enter"});

@@ -15,6 +15,7 @@
 #include "tools/strata/job_commands.hpp"
 #include "tools/strata/launcher.hpp"
 #include "tools/strata/nodes/agent.hpp"
+#include "tools/strata/processes/program_path.hpp"
 #include "tools/strata/pthread.hpp"
 #include "tools/strata/routes.hpp"
 
@@ -81,6 +82,7 @@ int dispatch(std::string_view command, int argc, char** argv,
 }  // namespace
 
 int main(int argc, char** argv) {
+  strata::launcher::note_own_path();
   std::string name = "strata";
   try {
     strata::launcher::inherited_state inherited;

@@ -40,7 +40,22 @@ std::string runnable(const fs::path& path) {
       throw user_error(path.string() + " is a script for " + interpreter +
                        ", and there is no such program");
   }
-  return fs::absolute(path).lexically_normal();
+  // As it is: behind a symbolic link ".." leads elsewhere than back.
+  return fs::absolute(path);
+}
+
+struct own_file {
+  fs::path path;
+  std::error_code problem;
+};
+
+const own_file& own() {
+  static const own_file at_start = [] {
+    own_file f;
+    f.path = fs::read_symlink("/proc/self/exe", f.problem);
+    return f;
+  }();
+  return at_start;
 }
 
 }  // namespace
@@ -64,11 +79,11 @@ std::string find_program(const std::string& name) {
                    (is_executable(name) ? "; did you mean ./" + name + "?" : ""));
 }
 
+void note_own_path() { (void)own(); }
+
 std::string own_path() {
-  std::error_code problem;
-  const fs::path path = fs::read_symlink("/proc/self/exe", problem);
-  if (problem) throw error("cannot find the launcher's own file: " + problem.message());
-  return path;
+  if (own().problem) throw error("cannot find the launcher's own file: " + own().problem.message());
+  return own().path;
 }
 
 }  // namespace strata::launcher

@@ -8,7 +8,9 @@ namespace strata::launcher {
 // along PATH. Throws user_error when there is none, or when it cannot be executed.
 std::string find_program(const std::string& name);
 
-// The file of this launcher.
+// The file of this launcher, by the name that it had when note_own_path() was called first: a newer
+// one may take its place while a job runs. Throws error.
 std::string own_path();
+void note_own_path();
 
 }  // namespace strata::launcher
