@@ -128,4 +128,32 @@ TEST(place, all_names_of_this_machine_are_one_host) {
   EXPECT_EQ(three[2].name, "127.0.0.3");
 }
 
+std::string alone_on(const host& one, bool elastic) {
+  run_request what;
+  places host_of;
+  what.hosts = {one};
+  what.elastic = elastic;
+  return place(what, host_of).at(0).bind_address;
+}
+
+TEST(place, one_host_listens_where_others_may_come_from) {
+  EXPECT_EQ(alone_on({"localhost"}, true), "127.0.0.1");
+  EXPECT_EQ(alone_on({"localhost", 0, "127.0.0.7"}, true), "127.0.0.1");
+  EXPECT_EQ(alone_on({"localhost", 0, "192.0.2.7"}, true), "192.0.2.7");
+  EXPECT_EQ(alone_on({"192.0.2.7"}, true), "192.0.2.7");
+  EXPECT_EQ(alone_on({"localhost", 0, "192.0.2.7"}, false), "127.0.0.1");
+}
+
+TEST(place, all_addresses_are_none_that_others_could_connect_to) {
+  for (const char* const all : {"0.0.0.0", "::", "0", "::ffff:0.0.0.0"}) {
+    run_request what;
+    places host_of;
+    what.bind_address = all;
+    EXPECT_THROW(place(what, host_of), strata::user_error) << all;
+    EXPECT_THROW(alone_on({"localhost", 0, all}, true), strata::user_error) << all;
+    EXPECT_THROW(alone_on({all}, true), strata::user_error) << all;
+    EXPECT_THROW(look_up_late(all), strata::user_error) << all;
+  }
+}
+
 }  // namespace

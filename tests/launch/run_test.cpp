@@ -415,6 +415,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "the hostfile x"},
         refusal{{"run", "--bind-address", "no-such-host.invalid", "true"},
                 "the host no-such-host.invalid has no address"},
+        refusal{{"run", "--bind-address", "0.0.0.0", "true"},
+                "nodes cannot be reached at 0.0.0.0, which stands for all addresses"},
         refusal{{"info", "-n", "0"}, "-n: '0' is not a whole number"},
         refusal{{"info", "more"}, "strata info: The following argument was not expected: more"},
         refusal{{"info", "--routes", "-n", "1"}, "a job of one node has no routes"},

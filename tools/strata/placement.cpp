@@ -17,6 +17,17 @@ bool is_local(const std::string& name, const std::string& numeric_address) {
   return name.find('@') == std::string::npos && is_this_machine(name, numeric_address);
 }
 
+// Where nodes are to listen, as the user named it. They would listen on "all addresses", and others
+// would be told to connect to that.
+std::string resolve_for_nodes(const std::string& name) {
+  const std::string numeric = resolve(name);
+  if (is_unspecified(numeric)) {
+    throw user_error("nodes cannot be reached at " + numeric +
+                     ", which stands for all addresses; give one of their host's");
+  }
+  return numeric;
+}
+
 }  // namespace
 
 std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_t>& host_of) {
@@ -30,7 +41,8 @@ std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_
   std::string remote_address;
   for (std::size_t name = 0; name < std::min(names, hosts.size()); ++name) {
     const host& h = hosts[name];
-    const std::string numeric = resolve(h.address.empty() ? without_user(h.name) : h.address);
+    const std::string numeric =
+        resolve_for_nodes(h.address.empty() ? without_user(h.name) : h.address);
     const placed_host p{h.name, is_local(h.name, numeric), numeric, {}};
     if (!p.local) remote_address = numeric;
     // All names of this machine are one host: its nodes share its cores, and memory.
@@ -47,8 +59,9 @@ std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_
   for (std::uint16_t& number : host_of) number = host_behind[number];
   const bool several = placed.size() > 1;
   for (placed_host& p : placed) {
-    // Later nodes of an elastic job may be elsewhere.
-    if (!several && (p.local || !what.elastic)) p.bind_address = placed_host().bind_address;
+    // Later nodes of an elastic job may be elsewhere: it keeps an address that they can reach.
+    const bool for_others = what.elastic && !(p.local && is_loopback(p.bind_address));
+    if (!several && !for_others) p.bind_address = placed_host().bind_address;
   }
   for (placed_host& p : placed) {
     // Many machines know their own name as a loopback address, which is of no use to the others, if
@@ -65,7 +78,7 @@ std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_
     if (several) {
       throw user_error("--bind-address is for one host; give address=A in the hostfile instead");
     }
-    placed[0].bind_address = resolve(what.bind_address);
+    placed[0].bind_address = resolve_for_nodes(what.bind_address);
   }
   if (several && what.transport == transport_choice::shm) {
     throw user_error("--transport shm works within one host; leave it out");
@@ -104,7 +117,7 @@ placed_host place_late(const join_request& what, transport_choice transport,
 join_request look_up_late(const std::string& host) {
   check_host_name(host);
   join_request what;
-  const std::string numeric = resolve(without_user(host));
+  const std::string numeric = resolve_for_nodes(without_user(host));
   if (is_local(host, numeric)) return what;
   what.host = host;
   what.address = numeric;

@@ -98,4 +98,9 @@ bool is_loopback(const std::string& numeric_address) {
   return numeric_address.starts_with("127.") || numeric_address == "::1";
 }
 
+bool is_unspecified(const std::string& numeric_address) {
+  return numeric_address == "0.0.0.0" || numeric_address == "::" ||
+         numeric_address == "::ffff:0.0.0.0";
+}
+
 }  // namespace strata::launcher

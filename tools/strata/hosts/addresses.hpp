@@ -17,4 +17,7 @@ bool is_numeric_address(const std::string& text);
 
 bool is_loopback(const std::string& numeric_address);
 
+// Whether it stands for all addresses of a host, where one listens, and for none otherwise.
+bool is_unspecified(const std::string& numeric_address);
+
 }  // namespace strata::launcher
