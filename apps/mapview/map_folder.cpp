@@ -101,6 +101,7 @@ void map_folder::make_and_lock() {
 }
 
 void map_folder::prepare(std::uint32_t parts, bool replace) {
+  if (root_.empty()) throw strata::user_error("a map without a name: choose a folder");
   const fs::path root(root_), about = root / "map.json";
   std::error_code problem;
   make_and_lock();

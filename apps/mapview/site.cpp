@@ -27,8 +27,13 @@ http_answer refuse(int status, const std::string& why) {
 }
 
 std::string describe(const std::string& root, const map_info& m, std::size_t nodes) {
-  std::filesystem::path name = std::filesystem::path(root).lexically_normal();
+  // As the user calls it; what "." and ".." lead to the system alone knows, behind links.
+  std::filesystem::path name = root;
   if (!name.has_filename()) name = name.parent_path();
+  if (name.filename() == "." || name.filename() == "..") {
+    std::error_code ignored;
+    name = std::filesystem::canonical(name, ignored);
+  }
   const auto text = [](const std::string& bytes) {
     // What is not UTF-8 in a folder's name becomes a question mark.
     return nlohmann::json(bytes).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

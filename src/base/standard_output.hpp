@@ -11,6 +11,13 @@
 
 namespace strata {
 
+// Of a write that failed: what is wrong, and what to do where somebody can.
+inline std::string why_not_written(int code) {
+  std::string why = std::string("standard output: ") + std::strerror(code);
+  if (code == ENOSPC || code == EDQUOT) why += "; free some space or write elsewhere";
+  return why;
+}
+
 // Throws user_error unless standard output has taken all: nobody has seen what it did not take. If
 // its reader has gone, ends the process by SIGPIPE as any other, even where that signal is ignored.
 inline void flush_standard_output() {
@@ -19,8 +26,7 @@ inline void flush_standard_output() {
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   }
-  throw user_error(std::string("standard output: ") + std::strerror(errno) +
-                   "; free some space or write elsewhere");
+  throw user_error(why_not_written(errno));
 }
 
 }  // namespace strata

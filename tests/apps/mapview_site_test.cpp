@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <strata/error.hpp>
 #include <strata/runtime.hpp>
@@ -51,6 +54,36 @@ http_request a_view_of(const std::string& width) {
     r.parameters.emplace(length, "50");
   r.parameters.emplace("width", width);
   return r;
+}
+
+std::string name_of(const std::string& root) {
+  const map_info map{.width = 100, .height = 100, .tile_width = 64, .tile_height = 48};
+  moody_loader tiles(map);
+  http_request r;
+  r.method = "GET";
+  r.path = "/map.json";
+  r.host = "localhost";
+  r.is_awaited = [] { return true; };
+  strata::runtime rt;
+  return rt.run([&] {
+    site s(root, map, tiles, [](const std::exception_ptr&) {});
+    return nlohmann::json::parse(s.answer(r).body).at("name").get<std::string>();
+  });
+}
+
+TEST(map_site, names_the_map_as_the_user_does) {
+  namespace fs = std::filesystem;
+  std::string pattern = testing::TempDir() + "mapview-name-XXXXXX";
+  const fs::path folder = ::mkdtemp(pattern.data());
+  fs::create_directories(folder / "world/part");
+  fs::create_directory_symlink(folder / "world/part", folder / "link");
+  EXPECT_EQ(name_of(folder / "world"), "world");
+  EXPECT_EQ(name_of(folder / "world/"), "world");
+  EXPECT_EQ(name_of(folder / "link"), "link");
+  EXPECT_EQ(name_of(folder / "world/part/.."), "world");
+  EXPECT_EQ(name_of(folder / "link/.."), "world");
+  EXPECT_EQ(name_of(folder / "link/../"), "world");
+  fs::remove_all(folder);
 }
 
 TEST(map_site, answers_on_after_a_request_that_went_wrong) {

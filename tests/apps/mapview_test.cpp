@@ -334,6 +334,8 @@ TEST_F(maps, refuse_bad_input_with_one_line) {
     EXPECT_EQ(o.err_lines(), 1) << line << "\n" << o.err;
     EXPECT_FALSE(fs::exists(path("o.png"))) << line;
   }
+  EXPECT_EQ(apps_test::run({"mapview", "make", "", "--size", "64x48"}).err,
+            "mapview: a map without a name: choose a folder\n");
 }
 
 // There is no map, but that would be found out later.

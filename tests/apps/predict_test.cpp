@@ -38,7 +38,14 @@ std::vector<cells> predicted(const std::string& arguments) {
 }
 
 TEST(predictions, refuse_what_is_no_seed_and_quote_it_as_text) {
-  EXPECT_EQ(apps_test::run_line("strata-predict fib 10 --seed -1").exit_code, 2);
+  for (const std::string wrong : {"-1", "18446744073709551616", "0x10", "1.5"}) {
+    const outcome o = apps_test::run_line("strata-predict fib 10 --seed " + wrong);
+    EXPECT_EQ(o.exit_code, 2);
+    EXPECT_EQ(o.err, "strata-predict: --seed: '" + wrong +
+                         "' is not a whole number from 0 to 18446744073709551615\n");
+  }
+  EXPECT_EQ(predicted("fib 10 --task-ns 100 --nodes-max 1 --seed 18446744073709551615")[1].back(),
+            "18446744073709551615");
   const outcome o = apps_test::run_line("strata-predict fib\x1B[31m 10");
   EXPECT_EQ(o.exit_code, 2);
   EXPECT_EQ(o.err.find('\x1B'), std::string::npos);

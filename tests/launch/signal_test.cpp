@@ -423,7 +423,18 @@ TEST(signals, output_without_room_ends_the_job_with_a_line) {
     EXPECT_EQ(c.wait(), 2);
     EXPECT_TRUE(launch_test::contains(c.err(), "strata run: standard output: No space left"))
         << c.err();
+    EXPECT_TRUE(launch_test::contains(c.err(), "; free some space or write elsewhere\n"));
     c.wait_for_no_process();
+  }
+}
+
+TEST(signals, output_that_is_closed_is_no_matter_of_space) {
+  for (const launch_test::words& line :
+       {run({"--prefix", "--bind", "none", "--workers", "1"}, {"join", "lines:1", "finish"}),
+        launch_test::words{"info"}}) {
+    command c(line, {.variables = {}, .input = {}, .around = {"sh", "-c", "\"$0\" \"$@\" >&-"}});
+    EXPECT_EQ(c.wait(), 2);
+    EXPECT_EQ(c.err(), "strata " + line[0] + ": standard output: Bad file descriptor\n");
   }
 }
 

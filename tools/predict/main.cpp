@@ -13,6 +13,7 @@
 
 #include "base/one_line.hpp"
 #include "base/standard_output.hpp"
+#include "base/values.hpp"
 #include "os/clock.hpp"
 #include "sim/simulated_job.hpp"
 #include "strata/error.hpp"
@@ -185,10 +186,18 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 4096));
   cli.add_option("--task-ns", r.token_ns, "what a task takes (default: measured here)")
       ->check(within(0.1, 1e12));
-  cli.add_option("--seed", r.seed,
-                 "of what is random: with --task-ns the same one gives the same table")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  cli.add_option_function<std::string>(
+         "--seed",
+         [&](const std::string& text) {
+           try {
+             r.seed = strata::parse_whole(text, 0, UINT64_MAX);
+           } catch (const strata::user_error& problem) {
+             throw strata::user_error(std::string("--seed: ") + problem.what());
+           }
+         },
+         "of what is random: with --task-ns the same one gives the same table")
+      ->type_name("UINT")
+      ->default_str("0");
   cli.add_option("--balancing", r.balancing, "random, sender or informed, as --strata-balancing")
       ->capture_default_str()
       ->check(CLI::IsMember({"random", "sender", "informed"}));

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
+#include "base/standard_output.hpp"
 #include "os/clock.hpp"
 #include "os/topology.hpp"
 #include "tools/strata/control/control_socket.hpp"
@@ -116,13 +116,11 @@ class launcher final : public node_listener, public job_actions {
   int blocking_flush(int status) {
     signals_.reset();
     out_.blocking_flush();
-    const bool no_room = out_.broken() != 0 && out_.broken() != EPIPE;
-    if (no_room)
-      say(std::string("standard output: ") + std::strerror(out_.broken()) +
-          "; free some space or write elsewhere");
+    const bool lost = out_.broken() != 0 && out_.broken() != EPIPE;
+    if (lost) say(why_not_written(out_.broken()));
     err_.blocking_flush();
     constexpr int exit_bad_input = 2;
-    if (no_room) return exit_bad_input;
+    if (lost) return exit_bad_input;
     // As of a program that writes when nobody reads any more: the nodes may have ended before.
     return out_.broken() == EPIPE && status == 0 ? 128 + SIGPIPE : status;
   }

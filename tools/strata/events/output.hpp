@@ -41,8 +41,8 @@ class output_queue {
 
   void add(std::string_view bytes);
   [[nodiscard]] std::size_t bytes_waiting() const noexcept { return bytes_.size() - written_; }
-  // What is added is dropped: nobody will read any more, or there is no room. The errno that said
-  // so, or 0.
+  // What is added is dropped: nobody will read any more, there is no room, or the stream is closed.
+  // The errno that said so, or 0.
   [[nodiscard]] int broken() const noexcept { return broken_; }
   void blocking_flush();
 
