@@ -91,6 +91,16 @@ bool program::has_runtime_flag(std::string_view flag) const {
 void program::parse() {
   runtime_options_ = strata::options::parse(argc_, argv_);
   cli_.parse(argc_, argv_);
+  if (how_ == style::serial)
+    refuse_to_measure(
+        "the serial style has no runtime to measure; leave it out, or take another style");
+}
+
+void program::refuse_to_measure(const std::string& why) const {
+  if (in_job()) return;
+  if (runtime_options_.stats) throw strata::user_error("--strata-stats (or STRATA_STATS): " + why);
+  if (runtime_options_.profile)
+    throw strata::user_error("--strata-profile (or STRATA_PROFILE): " + why);
 }
 
 int program::finish(const nlohmann::json& parameters, const nlohmann::json& result, bool ok,

@@ -59,6 +59,10 @@ class program {
   // Throws what run_program() turns into an exit code.
   void parse();
 
+  // For work that needs no runtime, behind parse(), which does so itself for the style serial:
+  // refuses to measure one, but in a job, which has one in any case. `why`: and what to do.
+  void refuse_to_measure(const std::string& why) const;
+
   // Unless --style says otherwise, work on several nodes is done in this style. Call it before
   // offer_styles(), whose help mentions it.
   void prefer_on_several_nodes(style s) { several_nodes_ = s; }

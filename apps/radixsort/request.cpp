@@ -76,15 +76,6 @@ void set_policy(const std::string& policy, bool has_runtimes_flag, const request
   }
 }
 
-// Nothing is counted without a runtime. In a job there is one in any case.
-void refuse_statistics_of_the_kernel(const request& r, apps::program& p) {
-  if (r.engine == "strata" || !p.runtime_options().stats || p.in_job()) return;
-  throw strata::user_error(
-      "--strata-stats (or STRATA_STATS): threads of the kernel have no statistics; leave it out, "
-      "or "
-      "take --engine strata");
-}
-
 }  // namespace
 
 request parse_request(apps::program& p) {
@@ -112,7 +103,9 @@ request parse_request(apps::program& p) {
   const bool has_runtimes_policy = p.has_runtime_flag("--strata-policy");
   p.parse();
   set_policy(policy, has_runtimes_policy, r, p.runtime_options());
-  refuse_statistics_of_the_kernel(r, p);
+  if (r.engine != "strata")
+    p.refuse_to_measure(
+        "threads of the kernel have no statistics; leave it out, or take --engine strata");
   return r;
 }
 

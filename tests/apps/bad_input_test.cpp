@@ -32,14 +32,17 @@ INSTANTIATE_TEST_SUITE_P(fib, refused,
                                          "fib 10 --strata-no-such-flag=1",
                                          "fib 10 --strata-workers 0", "fib 10 --strata-workers -1",
                                          "fib 10 --strata-workers many", "fib 10 --strata-workers",
-                                         "fib 10 --strata-networks foo"));
+                                         "fib 10 --strata-networks foo",
+                                         "fib 10 --style serial --strata-stats",
+                                         "fib 10 --style serial --strata-profile"));
 
 INSTANTIATE_TEST_SUITE_P(nqueens, refused,
                          testing::Values("nqueens", "nqueens 0", "nqueens 28", "nqueens 4294967297",
                                          "nqueens -5", "nqueens eight", "nqueens 8 --throttle",
                                          "nqueens 8 --throttle x", "nqueens 8 --throttle=-1",
                                          "nqueens 8 --throttle 28", "nqueens 8 9",
-                                         "nqueens 8 --queens"));
+                                         "nqueens 8 --queens",
+                                         "nqueens 8 --strata-stats --style serial"));
 
 INSTANTIATE_TEST_SUITE_P(uts, refused,
                          testing::Values("uts T9", "uts t1", "uts T1 T3", "uts -t 4", "uts -t geo",
@@ -71,6 +74,9 @@ TEST(refused_output, full_disk) {
 }
 
 TEST(refused_words, are_explained_in_plain_ones) {
+  EXPECT_EQ(apps_test::run_line("fib 20 --style serial --strata-stats").err,
+            "fib: --strata-stats (or STRATA_STATS): the serial style has no runtime to measure; "
+            "leave it out, or take another style\n");
   EXPECT_NE(apps_test::run_line("fib 20 --style").err.find("--style needs a value"),
             std::string::npos);
   EXPECT_NE(apps_test::run_line("uts T1 --tree T2").err.find("is given more than once"),

@@ -35,6 +35,8 @@ TEST(several_nodes, all_work_unless_a_style_is_given) {
   }
   // Its forks are calls, which leave.
   EXPECT_EQ(report_of({"fib", "15"}).at("style"), "fork-join");
+  // A job has a runtime in any case.
+  EXPECT_EQ(report_of({"fib", "15", "--style", "serial", "--strata-stats"}).at("style"), "serial");
 }
 
 // The work travels, and what comes of it is the same.

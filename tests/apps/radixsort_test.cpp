@@ -148,7 +148,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "radixsort 10 --strata-policy best", "radixsort 10 --repeat 0",
                     "radixsort 10 --policy locked --strata-policy rotator",
                     "radixsort 10 --strata-policy=locked --policy locked",
-                    "radixsort 10 --engine nptl --strata-stats", "radixsort 10 --style fibers"));
+                    "radixsort 10 --engine nptl --strata-stats",
+                    "radixsort 10 --engine nptl --strata-profile", "radixsort 10 --style fibers"));
 
 TEST(radixsort, help_names_the_flags) {
   const outcome o = run_line("radixsort --help");
