@@ -154,9 +154,10 @@ class best_here {
   /// The best that this node has found or heard of. A relaxed load: it never blocks.
   [[nodiscard]] T value() const noexcept { return detail::best_value_of<T>(cell_->load()); }
   /// True: x is better than all that this node knew, so that value() is x now, or better; and the
-  /// others are being told. What is equal, or worse, changes nothing. Waits for nobody, and may be
+  /// others are being told. What is equal, or worse, changes nothing. Awaits no answer, and may be
   /// called by fibers; blocks and throws as invoke() does, after value() has changed:
-  /// node_lost_error, misuse_error outside a runtime. Whoever waits for a computation (run()) waits
+  /// node_lost_error, misuse_error outside a runtime. On the shared_best's own node it may block
+  /// once for each node that has to be told. Whoever waits for a computation (run()) waits
   /// until all have heard. Orders no other memory.
   bool improve(const T& x) const {
     using functions = detail::best_functions<T, Worse>;
@@ -220,8 +221,9 @@ class shared_best {
   /// outside a runtime.
   explicit shared_best(const T& first)
       : owner_(detail::best_bits_of(first), detail::best_functions<T, Worse>::type) {}
-  /// Waits until nobody asks for it, and suspends for calls that tell other nodes of its end; in a
-  /// fiber it waits for nothing, and they hear later. Never throws.
+  /// Waits until nobody uses it from elsewhere, and suspends for calls that tell other nodes of its
+  /// end. In a fiber it waits for nothing: they hear later; where somebody uses it just then, or a
+  /// node is lost, they do not, and its memory stays as long as the process. Never throws.
   ~shared_best() = default;
   shared_best(const shared_best&) = delete;
   shared_best& operator=(const shared_best&) = delete;
@@ -238,8 +240,9 @@ class shared_best {
   [[nodiscard]] T value() const noexcept { return detail::best_value_of<T>(owner_.cell()->load()); }
   /// The best of what all nodes know, by asking those that have used a handle: nothing is left out
   /// that an improve() found which has returned, as visible to the caller. Suspends for a call to
-  /// each at once. Of nodes that have left what they had told counts. Throws node_lost_error,
-  /// std::bad_alloc, and misuse_error in a fiber where there are others to ask.
+  /// each at once. Of nodes that have left what this one has heard by then counts: where nodes
+  /// leave, let the calls return what they have found. Throws node_lost_error, std::bad_alloc, and
+  /// misuse_error in a fiber where there are others to ask.
   [[nodiscard]] T of_all_nodes() { return detail::best_value_of<T>(owner_.of_all_nodes()); }
 
  private:

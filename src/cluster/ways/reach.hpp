@@ -40,7 +40,7 @@ class reach {
 
   // Where a node listens, and on which host it is.
   void set(node_id node, std::uint16_t host, launch::address where);
-  // But for its host.
+  // All of it but its host.
   void forget(node_id node);
   // Two nodes could not connect over a network that they share. They try no more than two, so when
   // both are closed they do not reach each other.

@@ -8,7 +8,7 @@
 namespace strata::cluster {
 namespace {
 
-// After somebody has come: others may follow.
+// After somebody has come, or has left while others measured: others may follow.
 constexpr std::int64_t soon_ns = 1'000'000'000;
 
 // Of the first ping of the running job: what answers the survey before it may come late.
