@@ -215,7 +215,7 @@ void simulated_reception::receive() {
   soon([this, epoch] {
     const cluster::reception_rules::turn turn =
         rules_.begin_turn(in_.now_ns(), all_sleep(), attendants_, how_.beat_ns);
-    if (turn.looks) return take_in(false);
+    if (turn.looks) return begin_turn();
     const auto sleep = [this, epoch, turn] {
       soon([this, epoch, turn] { sleep_elsewhere(epoch, turn.elsewhere_ns); });
     };
@@ -227,13 +227,29 @@ void simulated_reception::receive() {
   });
 }
 
-// Until nothing has come meanwhile.
-void simulated_reception::take_in(bool has_found) {
-  look(true, by_receiver_, [this, has_found](sight s) {
-    if (s == sight::found) return soon([this] { take_in(true); });
-    if (has_found && !all_sleep()) rules_.heard_by_receiver(in_.now_ns());
-    soon([this] { rules_.has_handed_over() ? receive() : sleep_at_transport(); });
+// Until nothing has come meanwhile, or it has looked for long.
+void simulated_reception::begin_turn() {
+  turn_began_at_ = in_.now_ns();
+  turn_.begin(turn_began_at_);
+  take_in();
+}
+
+void simulated_reception::take_in() {
+  look(true, by_receiver_, [this, before = by_receiver_](sight) {
+    using outcome = cluster::receiver_turn::outcome;
+    const outcome how = turn_.looked(by_receiver_ - before, [this] { return in_.now_ns(); });
+    const bool goes_on = how == outcome::looks_again ||
+                         (how == outcome::is_over && how_.left_out == mutation::a_turn_has_no_end);
+    if (goes_on) return soon([this] { take_in(); });
+    end_turn(how);
   });
+}
+
+void simulated_reception::end_turn(cluster::receiver_turn::outcome how) {
+  longest_turn_ns_ = std::max(longest_turn_ns_, in_.now_ns() - turn_began_at_);
+  if (how == cluster::receiver_turn::outcome::is_over) return soon([this] { receive(); });
+  if (turn_.has_found() && !all_sleep()) rules_.heard_by_receiver(in_.now_ns());
+  soon([this] { rules_.has_handed_over() ? receive() : sleep_at_transport(); });
 }
 
 // What arrived before is not slept over; while somebody else polls it is that one's.

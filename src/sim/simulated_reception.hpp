@@ -2,16 +2,17 @@
 // Who looks for messages on one node, under a simulated clock: its receiver and its workers as
 // threads that take their steps one after the other, each some random time later, so that they come
 // between each other's steps in any order that a seed makes. What they decide is
-// cluster/engine/reception_rules.hpp, as in the engine; the order of their steps is that of
-// cluster/engine/reception.cpp and sched/search.cpp, which it has to follow. That nobody sleeps
-// over a message within a transport is proved elsewhere (tests/model/sleepers_test.cpp); here a
-// transport keeps what net/transport.hpp promises.
+// cluster/engine/reception_rules.hpp and receiver_turn.hpp, as in the engine; the order of their
+// steps is that of cluster/engine/reception.cpp and sched/search.cpp, which it has to follow. That
+// nobody sleeps over a message within a transport is proved elsewhere
+// (tests/model/sleepers_test.cpp); here a transport keeps what net/transport.hpp promises.
 #pragma once
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <vector>
 
+#include "cluster/engine/receiver_turn.hpp"
 #include "cluster/engine/reception_rules.hpp"
 #include "sim/world.hpp"
 
@@ -24,7 +25,8 @@ class simulated_reception {
     nobody_rouses,
     no_last_look,
     nobody_looks_for_others,  // who is held up
-    a_look_nearby_is_enough
+    a_look_nearby_is_enough,
+    a_turn_has_no_end  // while messages come
   };
   struct settings {
     cluster::reception how = cluster::reception::blocking;
@@ -63,6 +65,8 @@ class simulated_reception {
   [[nodiscard]] std::uint64_t handled_by_workers() const noexcept { return by_workers_; }
   // How often a thread was woken where messages come in.
   [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_; }
+  // The longest time for which the receiver, awake, has seen to nothing but messages.
+  [[nodiscard]] std::int64_t longest_turn_ns() const noexcept { return longest_turn_ns_; }
 
  private:
   struct worker {
@@ -98,7 +102,9 @@ class simulated_reception {
   void wake_somebody();
 
   void receive();
-  void take_in(bool has_found);
+  void begin_turn();
+  void take_in();
+  void end_turn(cluster::receiver_turn::outcome how);
   void sleep_at_transport();
   void sleep_elsewhere(std::uint32_t epoch, std::int64_t ns);
   void wake_receiver_at(place p);
@@ -116,6 +122,8 @@ class simulated_reception {
   place receiver_ = place::awake;
   std::uint64_t receiver_sleep_ = 0;  // which of its sleeps this is
   std::uint32_t epoch_ = 0;           // of rousing
+  cluster::receiver_turn turn_{0};
+  std::int64_t turn_began_at_ = 0, longest_turn_ns_ = 0;
   std::uint64_t by_receiver_ = 0, by_workers_ = 0, wakes_ = 0;
 };
 

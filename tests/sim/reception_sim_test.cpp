@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cluster/engine/attention.hpp"
+#include "cluster/engine/receiver_turn.hpp"
 #include "sim/simulated_reception.hpp"
 #include "support.hpp"
 #include "tests/common/sampled.hpp"
@@ -246,6 +247,34 @@ TEST(simulated_reception, goes_on_where_an_idle_worker_has_lost_its_core) {
     EXPECT_LE(late_without_a_core(s, seed), 3);
     s.left_out = simulated_reception::mutation::nobody_looks_for_others;
     EXPECT_GE(late_without_a_core(s, seed), 8);
+  }
+}
+
+// ---- a node that is kept busy ----
+
+// For how long the receiver sees to nothing else while messages come faster than it looks, for
+// 4 ms.
+std::int64_t longest_turn_ns(const simulated_reception::settings& s, std::uint64_t seed) {
+  receiving_node n(s, seed);
+  for (std::int64_t at = node_ms; at < 5 * node_ms; at += 150) n.send_at(at);
+  n.run_until(node_s);
+  EXPECT_EQ(n.handled, n.sent);
+  EXPECT_TRUE(n.node.is_asleep());
+  return n.node.longest_turn_ns();
+}
+
+// What is due by the clock is late by a turn at most: its neighbour takes nobody for lost that only
+// has much to do.
+TEST(simulated_reception, that_never_finds_an_end_sees_to_the_rest_too) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const reception how : all_receptions) {
+      SCOPED_TRACE(name_of_reception(how));
+      simulated_reception::settings s{.how = how};
+      EXPECT_LE(longest_turn_ns(s, seed), cluster::receiver_turn::turn_ns + 50 * node_us);
+      s.left_out = simulated_reception::mutation::a_turn_has_no_end;
+      EXPECT_GE(longest_turn_ns(s, seed), 3 * node_ms);
+    }
   }
 }
 

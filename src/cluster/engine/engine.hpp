@@ -285,10 +285,10 @@ class engine final : public mailer,
   std::size_t poll_all(std::size_t messages_max);
   std::size_t poll_these(std::span<const std::unique_ptr<net::transport>> some,
                          std::size_t messages_max);
-  // The same for a worker, unless somebody is at it, and for a receiver, who waits for that one.
-  // True: something had arrived.
+  // The same for a worker, unless somebody is at it (true: something had arrived), and for a
+  // receiver, who waits for that one.
   bool take_in() noexcept;
-  bool take_in_patiently() noexcept;
+  std::size_t take_in_patiently() noexcept;
   // What has arrived by one of them, or now and then by all (reception_rules::look_nearby()), of
   // each at most so many; the caller holds inbox_.
   std::size_t look_nearby(const std::unique_ptr<net::transport>& t, std::size_t messages_max);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cluster/engine/engine.hpp"
+#include "cluster/engine/receiver_turn.hpp"
 #include "cluster/opening/transports.hpp"
 #include "net/causality.hpp"
 #include "os/clock.hpp"
@@ -138,9 +139,9 @@ bool engine::take_in() noexcept {
 }
 
 // Who holds the inbox may have lost its core, even to a caller that tries again and again.
-bool engine::take_in_patiently() noexcept {
+std::size_t engine::take_in_patiently() noexcept {
   const std::lock_guard lock(inbox_);
-  return poll_all(messages_at_once) != 0;
+  return poll_all(messages_at_once);
 }
 
 bool engine::poll() noexcept {
@@ -286,7 +287,7 @@ bool engine::leave_it_to_workers(std::uint32_t seen, std::int64_t most_ns) {
   const reception_rules::turn turn =
       rules_.begin_turn(os::now_ns(), asleep, pollers_.load(std::memory_order_relaxed), most_ns);
   if (turn.looks) return false;
-  if (turn.is_held_up && take_in_patiently()) rules_.heard_by_watcher(os::now_ns());
+  if (turn.is_held_up && take_in_patiently() != 0) rules_.heard_by_watcher(os::now_ns());
   os::blocking_futex_wait(idle_epoch_, seen, turn.elsewhere_ns);
   if (rules_.counts_looks() && rules_.is_overlooked(os::now_ns())) take_in_patiently();
   return true;
@@ -294,11 +295,12 @@ bool engine::leave_it_to_workers(std::uint32_t seen, std::int64_t most_ns) {
 
 void engine::run_receiver(net::transport& t) {
   const std::int64_t beat_ns = protocols_->life.beat_ns();
-  const std::int64_t spin_ns = std::int64_t{settings_.receiver_spin_us} * 1000;
   const bool keeps_time = &t == transports_.front().get();
   const std::int64_t look_ns = std::min(beat_ns, stalls_->look_ns());
   std::int64_t beat_at = os::now_ns() + beat_ns;
-  while (!stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
+  receiver_turn turn(std::int64_t{settings_.receiver_spin_us} * 1000);
+  // What has come before the end is taken in.
+  while (turn.goes_on() || !stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
     // Acquire: what somebody wants who has roused us. Who does so from now on ends the sleep below.
     // Partner: rouse_receivers().
     const std::uint32_t seen = idle_epoch_.load(std::memory_order_acquire);
@@ -322,10 +324,11 @@ void engine::run_receiver(net::transport& t) {
     if (answer_wanted_.exchange(false, std::memory_order_acq_rel)) stalls_->send_answer();
     if (leave_it_to_workers(seen, std::min(beat_ns, due_ns))) continue;
 
-    const std::int64_t began = os::now_ns();
-    bool found = false;
-    while (take_in_patiently() ? (found = true) : os::now_ns() - began < spin_ns) os::spin_pause();
-    if (found && !workers_.all_sleep()) rules_.heard_by_receiver(os::now_ns());
+    turn.begin(os::now_ns());
+    while (turn.looked(take_in_patiently(), &os::now_ns) == receiver_turn::outcome::looks_again)
+      os::spin_pause();
+    if (turn.goes_on()) continue;
+    if (turn.has_found() && !workers_.all_sleep()) rules_.heard_by_receiver(os::now_ns());
     if (rules_.has_handed_over()) continue;
     const bool hurries =
         stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a receiver goes on looking for messages before it sees to everything else that it is
+// for. As long as some come it looks again, and a node may be kept busy for ever by the others: but
+// one of its receivers also tells its neighbour that it lives, and does what is due and what others
+// want of it. So it looks in turns, of which none takes much longer than turn_ns.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace strata::cluster {
+
+class receiver_turn {
+ public:
+  // A small part of the time between two beats, which is 10 ms at least; and so long that what a
+  // receiver looks after between two turns costs nothing beside it.
+  static constexpr std::int64_t turn_ns = 1'000'000;
+  // After so many messages the clock is read: for each it would cost a tenth of a small one.
+  static constexpr std::size_t untimed_max = 64;
+
+  enum class outcome {
+    looks_again,
+    is_over,  // there may be more: begin() the next one after what else there is to do
+    ran_dry,  // nothing has come for spin_ns
+  };
+
+  explicit receiver_turn(std::int64_t spin_ns) noexcept : spin_ns_(spin_ns) {}
+
+  void begin(std::int64_t now_ns) noexcept {
+    began_at_ = now_ns;
+    untimed_ = 0;
+    if (std::exchange(goes_on_, false)) return;
+    awake_at_ = now_ns;
+    has_found_ = false;
+  }
+  // It has looked once, and taken in so many messages. now_ns(): the time, if it is needed.
+  template <class Now>
+  [[nodiscard]] outcome looked(std::size_t messages, Now&& now_ns) {
+    has_found_ = has_found_ || messages != 0;
+    untimed_ += messages;
+    if (messages != 0 && untimed_ < untimed_max) return outcome::looks_again;
+    untimed_ = 0;
+    const std::int64_t now = now_ns();
+    if (messages == 0 && now - awake_at_ >= spin_ns_) return outcome::ran_dry;
+    if (now - began_at_ < turn_ns) return outcome::looks_again;
+    goes_on_ = true;
+    return outcome::is_over;
+  }
+  // Since it ran dry before.
+  [[nodiscard]] bool has_found() const noexcept { return has_found_; }
+  // The turn before was over, and the next one has not begun.
+  [[nodiscard]] bool goes_on() const noexcept { return goes_on_; }
+
+ private:
+  const std::int64_t spin_ns_;
+  std::int64_t awake_at_ = 0, began_at_ = 0;
+  std::size_t untimed_ = 0;  // messages
+  bool has_found_ = false;
+  bool goes_on_ = false;
+};
+
+}  // namespace strata::cluster
