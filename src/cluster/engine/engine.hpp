@@ -25,6 +25,7 @@
 #include "cluster/opening/reopening.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/ways/reach.hpp"
+#include "cluster/words/inbox_mutex.hpp"
 #include "cluster/work/stall_watch.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
@@ -221,7 +222,7 @@ class engine final : public mailer,
   bool on_other_kind(node_id from, kind k) override;
 
   // ---- reopening::hands ----
-  std::unique_lock<std::timed_mutex> take_inbox() override { return std::unique_lock(inbox_); }
+  std::unique_lock<inbox_mutex> take_inbox() override { return std::unique_lock(inbox_); }
   void on_met(node_id n, std::uint16_t network, std::unique_ptr<net::renewal> made) override {
     networks_->on_met(n, network, std::move(made));
   }
@@ -346,7 +347,7 @@ class engine final : public mailer,
   visiting_protocol& visitor_;
 
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.
-  std::timed_mutex inbox_;
+  inbox_mutex inbox_;
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
   const net::transport* polled_ = nullptr;       // now
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now

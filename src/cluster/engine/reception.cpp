@@ -149,8 +149,6 @@ bool engine::poll() noexcept {
   std::unique_lock lock(inbox_, std::try_to_lock);
   if (!lock.owns_lock()) {
     if (++refused < tries) return false;
-    // On this clock, as ThreadSanitizer knows of no other; one that is set back only makes it
-    // lock().
     if (!lock.try_lock_until(std::chrono::system_clock::now() + pause)) return false;
   }
   refused = 0;
