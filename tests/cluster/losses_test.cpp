@@ -5,6 +5,7 @@
 #include <csignal>
 #include <string>
 
+#include "../common/slow_builds.hpp"
 #include "command.hpp"
 
 namespace {
@@ -98,6 +99,16 @@ TEST(loss, of_a_silent_node_is_noticed) {
   c.signal(SIGINT);
   EXPECT_EQ(c.wait(), 128 + SIGINT) << c.err();
   EXPECT_EQ(c.processes_left(), 0);
+}
+
+// The next one in the ring hears nothing else of it, and the others have its receiver never find an
+// end.
+TEST(loss, is_not_believed_of_a_node_that_is_kept_busy) {
+  const bool is_slow = strata::test::thread_sanitizer || strata::test::address_sanitizer;
+  const std::string limit = is_slow ? "15000" : "1000";
+  launch_test::expect_ok(launch_test::run(
+      {"-n", "5", "--workers", "1", "--transport", "shm"},
+      {"--strata-reception=blocking", "--strata-lost-after-ms=" + limit, "keep-busy"}));
 }
 
 }  // namespace

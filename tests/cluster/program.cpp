@@ -40,6 +40,7 @@ constexpr action actions[] = {
     {"left-behind", &left_behind},
     {"blocks", &blocks},
     {"flood", &flood},
+    {"keep-busy", &keep_busy},
     {"calls", &calls},
     {"scopes", &scopes},
     {"code-elsewhere", &code_elsewhere},

@@ -2,6 +2,7 @@
 #include "program_transfers.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -87,6 +88,50 @@ struct flooder : threaded {
   fiber<&flooder::end> END{this, 2};
 };
 
+// Has a node put what it sends in place, without a pause, until the time is over: while one batch
+// is confirmed the other fills all the room that there is.
+struct pesterer : threaded {
+  static constexpr unsigned batch = 20'000;
+  global_ptr<std::uint64_t> there;
+  slot_ptr over;
+  std::chrono::steady_clock::time_point end =
+      std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  pesterer(global_ptr<std::uint64_t> t, slot_ptr o) : there(t), over(o) {}
+  void start() {
+    send(to_sptr(FIRST));
+    send(to_sptr(SECOND));
+  }
+  void send(slot_ptr confirmed) {
+    for (std::uint64_t i = 0; i < batch; ++i) put_sync(i, there + node_id(), confirmed);
+  }
+  void go_on(slot_ptr confirmed) {
+    if (std::chrono::steady_clock::now() < end)
+      send(confirmed);
+    else
+      sync(to_sptr(END));
+  }
+  void first() { go_on(to_sptr(FIRST)); }
+  void second() { go_on(to_sptr(SECOND)); }
+  void both() {
+    sync(over);
+    terminate();
+  }
+  fiber<&pesterer::first> FIRST{this, batch, batch};
+  fiber<&pesterer::second> SECOND{this, batch, batch};
+  fiber<&pesterer::both> END{this, 2};
+};
+
+// Where a node can be pestered.
+std::array<std::uint64_t, 64> pestered_here{};
+struct pestered : threaded {
+  global_ptr<global_ptr<std::uint64_t>> out;
+  slot_ptr done;
+  void start() {
+    put_sync(to_global(pestered_here.data()), out, done);
+    terminate();
+  }
+};
+
 }  // namespace
 
 void blocks(runtime& rt) {
@@ -111,5 +156,22 @@ void flood(runtime& rt) {
     for (unsigned i = 0; i < n; ++i)
       invoke<flooder>(static_cast<node_id_t>(i), test::scaled(20'000U, 2'000U), done.sptr());
     done.wait();
+  });
+}
+
+// All but the one that hears whether it lives.
+void keep_busy(runtime& rt) {
+  rt.run([] {
+    global_ptr<std::uint64_t> there;
+    {
+      completion told;
+      invoke<pestered>(1, to_global(&there), told.sptr());
+      told.wait();
+    }
+    completion over(num_nodes() - 2);
+    for (unsigned n = 0; n < num_nodes(); ++n) {
+      if (n != 1 && n != 2) invoke<pesterer>(static_cast<node_id_t>(n), there, over.sptr());
+    }
+    over.wait();
   });
 }

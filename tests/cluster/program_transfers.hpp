@@ -5,3 +5,4 @@
 
 void blocks(strata::runtime& rt);
 void flood(strata::runtime& rt);
+void keep_busy(strata::runtime& rt);
