@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
+#include "os/clock.hpp"
 #include "pthread/wait.hpp"
 #include "threads/waiter.hpp"
 
@@ -16,7 +18,9 @@ namespace {
 // In place of what the C library keeps in a pthread_rwlock_t, up to its kind.
 struct rwlock_state {
   std::atomic<std::uint32_t> word;
-  char readers_wait_here[4];
+  // Its address is where readers wait. Where processes share the lock nobody does, and it is when a
+  // writer that waits has looked last, in milliseconds of the monotonic clock.
+  std::atomic<std::uint32_t> last_look_ms;
   std::atomic<const void*> writer;  // who holds it to write
 };
 
@@ -25,6 +29,11 @@ constexpr std::uint32_t writers_wait = 1U << 30;
 constexpr std::uint32_t readers_wait = 1U << 29;
 constexpr std::uint32_t marks = writers_wait | readers_wait;
 constexpr std::uint32_t readers = readers_wait - 1;
+
+// A writer of several processes that has not looked for so long holds no readers back: its process
+// may have ended. One that waits looks every 2 ms.
+constexpr std::int32_t writer_is_gone_ms = 250;
+std::uint32_t now_ms() noexcept { return static_cast<std::uint32_t>(os::now_ns() / 1'000'000); }
 
 class view {
  public:
@@ -35,9 +44,11 @@ class view {
   // To read: 0, EBUSY, EDEADLK, EAGAIN.
   int try_read() noexcept {
     std::uint32_t w = s_.word.load(std::memory_order_relaxed);
-    while ((w & keeps_readers_out()) == 0) {
+    while (lets_readers_in(w)) {
       if ((w & readers) == readers) return EAGAIN;
-      if (s_.word.compare_exchange_weak(w, w + 1, std::memory_order_acquire,
+      // The mark of a writer that is gone goes with it.
+      const std::uint32_t next = (is_shared() ? w & ~writers_wait : w) + 1;
+      if (s_.word.compare_exchange_weak(w, next, std::memory_order_acquire,
                                         std::memory_order_relaxed))
         return 0;
     }
@@ -56,7 +67,7 @@ class view {
   }
 
   int read(const deadline& until) {
-    return lock<&view::try_read>(until, "read-write lock, to read", s_.readers_wait_here,
+    return lock<&view::try_read>(until, "read-write lock, to read", &s_.last_look_ms,
                                  &reader_must_wait, nullptr);
   }
   int write(const deadline& until) {
@@ -90,7 +101,9 @@ class view {
     std::uint32_t next = 0;
     do {
       if ((w & readers) == 0) return EINVAL;
-      hands_over = (w & readers) == 1 && (w & writers_wait) != 0;
+      // A writer of several processes takes the mark with the lock: it looks late, and readers that
+      // were let in meanwhile would come again and again.
+      hands_over = (w & readers) == 1 && (w & writers_wait) != 0 && !is_shared();
       next = (w - 1) & ~(hands_over ? marks : 0);
     } while (!s_.word.compare_exchange_weak(w, next, std::memory_order_release,
                                             std::memory_order_relaxed));
@@ -99,16 +112,33 @@ class view {
   }
 
   [[nodiscard]] bool is_awaited() const noexcept {
-    return detail::is_awaited(&s_.word) || detail::is_awaited(s_.readers_wait_here);
+    return detail::is_awaited(&s_.word) || detail::is_awaited(&s_.last_look_ms);
   }
 
  private:
   [[nodiscard]] bool is_shared() const noexcept { return raw_->__data.__shared != 0; }
   [[nodiscard]] const void* myself() const noexcept { return is_shared() ? me_anywhere() : me(); }
+  [[nodiscard]] bool prefers_writers() const noexcept {
+    return raw_->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+  }
   [[nodiscard]] std::uint32_t keeps_readers_out() const noexcept {
-    return raw_->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP
-               ? has_writer | writers_wait
-               : has_writer;
+    return prefers_writers() ? has_writer | writers_wait : has_writer;
+  }
+
+  // ---- where processes share it ----
+  // Relaxed, both: who finds an old time lets a reader in early, and the writer says it again.
+  void keep_readers_out() noexcept {
+    s_.last_look_ms.store(now_ms(), std::memory_order_relaxed);
+    (void)mark(s_.word, has_writer | readers, writers_wait);
+  }
+  [[nodiscard]] bool is_writer_gone() const noexcept {
+    // Another one's time may be later than ours.
+    const std::uint32_t passed = now_ms() - s_.last_look_ms.load(std::memory_order_relaxed);
+    return is_shared() && static_cast<std::int32_t>(passed) > writer_is_gone_ms;
+  }
+  [[nodiscard]] bool lets_readers_in(std::uint32_t w) const noexcept {
+    const std::uint32_t keeps = w & keeps_readers_out();
+    return keeps == 0 || (keeps == writers_wait && is_writer_gone());
   }
 
   // As the C library has it, what is wrong with the time is told also where there is no need to
@@ -123,6 +153,7 @@ class view {
     polled_wait between("read-write lock of several processes");
     while (is_shared() && answer == EBUSY) {
       if (until.has_passed()) return ETIMEDOUT;
+      if (must_wait == &writer_must_wait && prefers_writers()) keep_readers_out();
       (void)between.pause(until, false);
       answer = (this->*Try)();
     }
@@ -167,7 +198,7 @@ class view {
   // The lock may be gone: by its address only.
   void wake_all() const noexcept {
     unpark(&s_.word, UINT32_MAX);
-    unpark(s_.readers_wait_here, UINT32_MAX);
+    unpark(&s_.last_look_ms, UINT32_MAX);
   }
 
   pthread_rwlock_t* raw_;
