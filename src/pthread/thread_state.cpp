@@ -49,7 +49,8 @@ bool may_be_real_time(int priority) noexcept {
 void name_process(const char* name) noexcept {
   const int before = errno;
   if (const int fd = open(process_name_file, O_WRONLY | O_CLOEXEC); fd >= 0) {
-    (void)!write(fd, name, std::strlen(name));
+    // An empty one is its end: of nothing written the kernel takes no notice.
+    (void)!write(fd, name, std::max<std::size_t>(std::strlen(name), 1));
     close(fd);
   }
   errno = before;
@@ -113,12 +114,15 @@ int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes) {
   record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
   if (r->is_os_thread) return pthread_getname_np(os_thread_of(*r), name, bytes);
+  bool has_its_own = false;
   {
     const holding lock(r->more.lock);
     std::memcpy(name, r->more.name.c_str(), r->more.name.size() + 1);
+    // Its own may be empty, as the title is then.
+    has_its_own = *name != '\0' || r->title[0] == '\0';
   }
   // Until it has one of its own it shares the process's, as kernel threads do.
-  return *name != '\0' ? 0 : read_process_name(name);
+  return has_its_own ? 0 : read_process_name(name);
 }
 
 int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {

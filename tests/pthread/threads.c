@@ -194,6 +194,9 @@ CASE(names) {
   SAME(pthread_getname_np(t, name, sizeof name), 0);
   SAME(strcmp(name, "fifteen letters"), 0);
   SAME(pthread_getname_np(t, name, 4), ERANGE);
+  SAME(pthread_setname_np(t, ""), 0);
+  SAME(pthread_getname_np(t, name, sizeof name), 0);
+  SAME(strcmp(name, ""), 0);
   sem_post(&stop);
   end(t);
 }
