@@ -91,6 +91,13 @@ void pending_signals::forget() noexcept {
   while (infos != nullptr) give_kept(*std::exchange(infos, infos->next));
 }
 
+void pending_signals::forget(int number) noexcept {
+  if (!has_signal(numbers, number)) return;
+  sigdelset(&numbers, number);
+  kept_signal** at = &infos;
+  while (*(at = find_kept(*this, number)) != nullptr) give_kept(*std::exchange(*at, (*at)->next));
+}
+
 std::uint64_t pending_signals::bits() const noexcept {
   std::uint64_t bits = 0;
   for (int number = 1; number < NSIG; ++number) {

@@ -27,6 +27,7 @@ struct pending_signals {
   // The lowest number of those in `set`; 0: none.
   int take(const sigset_t& set, siginfo_t& info) noexcept;
   void forget() noexcept;
+  void forget(int number) noexcept;
   [[nodiscard]] std::uint64_t bits() const noexcept;
 };
 

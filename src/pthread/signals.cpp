@@ -49,6 +49,20 @@ int take_pending(record& r, const sigset_t& set, siginfo_t& info) {
   return number;
 }
 
+void forget_ignored(int number) noexcept {
+  const auto forget = [](record& r, void* argument) {
+    const int it = *static_cast<const int*>(argument);
+    const holding lock(r.more.lock);
+    r.pending.forget(it);
+    tell_taken(r, it);
+    return false;
+  };
+  (void)first_record(forget, &number);
+  siginfo_t info;
+  while (take_held(only(number), info) != 0) {
+  }
+}
+
 bool has_to_handle(const record& r) noexcept {
   const std::uint64_t held = held_signals();
   for (int number = 1; number < NSIG; ++number) {

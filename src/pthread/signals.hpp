@@ -32,6 +32,10 @@ void end_signals(record& r) noexcept;
 // again and again, by those who would pay for looking whether it was they.
 extern constinit std::atomic<bool> any_was_sent;
 
+// The program ignores it from now on: what is pending of it, for whomever, is thrown away, as the
+// kernel does with what it has itself.
+void forget_ignored(int number) noexcept;
+
 // The thread that runs main() under the command, where one does; null in all other programs.
 extern constinit std::atomic<record*> main_record;
 

@@ -59,6 +59,18 @@ bool is_function(const struct sigaction& a) noexcept {
   return a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN;
 }
 
+bool is_ignored_by(int number, const struct sigaction& a) noexcept {
+  const bool is_usually =
+      number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
+  return a.sa_handler == SIG_IGN || (a.sa_handler == SIG_DFL && is_usually);
+}
+
+// The program has set this. A child of vfork() has its parent's memory, and none of its signals.
+void heed_ignored(int number, const struct sigaction* action) {
+  if (action == nullptr || !is_ignored_by(number, *action)) return;
+  if (!posix::is_in_child_of_vfork()) posix::forget_ignored(number);
+}
+
 template <class Answer>
 Answer settled(Answer answer) {
   settle();
@@ -85,20 +97,23 @@ void note_asked(asked& own, const struct sigaction& action) noexcept {
 int set_left_alone(int number, const struct sigaction* action, struct sigaction* before) {
   if (!is_signal(number)) return sigaction(number, action, before);
   asked& own = asked_for[static_cast<std::size_t>(number)];
-  const os::no_signals here;
-  struct sigaction kernels {};
-  if (sigaction(number, nullptr, &kernels) != 0) return -1;
   struct sigaction told {};
-  tell_before(kernels, own, told);
-  if (action != nullptr) {
-    struct sigaction ours = *action;
-    if (is_function(*action)) {
-      note_asked(own, *action);
-      ours.sa_sigaction = &on_signal_left_alone;
-      ours.sa_flags |= SA_SIGINFO;
+  {
+    const os::no_signals here;
+    struct sigaction kernels {};
+    if (sigaction(number, nullptr, &kernels) != 0) return -1;
+    tell_before(kernels, own, told);
+    if (action != nullptr) {
+      struct sigaction ours = *action;
+      if (is_function(*action)) {
+        note_asked(own, *action);
+        ours.sa_sigaction = &on_signal_left_alone;
+        ours.sa_flags |= SA_SIGINFO;
+      }
+      if (sigaction(number, &ours, nullptr) != 0) return -1;
     }
-    if (sigaction(number, &ours, nullptr) != 0) return -1;
   }
+  heed_ignored(number, action);
   if (before != nullptr) *before = told;
   return 0;
 }
@@ -169,6 +184,7 @@ int set_action(int number, const struct sigaction* action, struct sigaction* bef
   // The kernel throws away what is pending of an ignored one.
   if (action != nullptr && number == posix::bell::number) posix::ring_signal_taker();
   if (error != 0) return error;
+  heed_ignored(number, action);
   if (before != nullptr) *before = told;
   if (action != nullptr && is_function(*action)) {
     heed_handlers_set_before();

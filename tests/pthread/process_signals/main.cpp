@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
       part{"told", &told},
       part{"queued", &queued},
       part{"setting", &setting},
+      part{"ignored", &ignored},
       part{"blocked", &blocked},
       part{"another_thread", &another_thread},
       part{"posting", &posting},

@@ -17,6 +17,8 @@ void queued();
 // setting.cpp
 void setting();
 void old_ways();
+// ignored.cpp
+void ignored();
 // blocked.cpp
 void blocked();
 void masks_in_handlers();
