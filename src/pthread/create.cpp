@@ -188,6 +188,7 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     *thread = handle_of(*r);
     try {
       if (parent != nullptr) {
+        end_left_handlers(*parent);
         inherit_signals(*r, *parent);
       } else {
         sigset_t mask;

@@ -94,6 +94,7 @@ record* take_record() noexcept {
   r->added_by_handlers.store(0, std::memory_order_relaxed);
   r->running_handlers.store(0, std::memory_order_relaxed);
   r->handles_in_section.store(false, std::memory_order_relaxed);
+  r->handlers_below = 0;
   r->offer = nullptr;
   r->ends_by_elsewhere = false;
   r->awaits_handler = false;
@@ -199,6 +200,10 @@ void forget_other_threads(record& mine) noexcept {
   main_record.store(nullptr, std::memory_order_relaxed);
   mine.offer = nullptr;
   mine.handled_elsewhere.store(false, std::memory_order_relaxed);
+  // What is pending is the parent's, which handles it.
+  mine.pending.forget();
+  mine.ends_by_elsewhere = false;
+  mine.more.signalled.store(false, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < made; ++i) {
     record& r = parts[i / part_size].load(std::memory_order_relaxed)[i % part_size];
     // Pages that are not written to stay the parent's, too.

@@ -113,7 +113,7 @@ struct record : thread_block {
   bool opened_any = false;
   signal_offer* offer = nullptr;  // one of `pending`
   // What the kernel has blocked for the handlers that have interrupted main(), as bits; changed by
-  // main() itself. Not taken back where a handler has left by siglongjmp(): the kernel's mask has
+  // main() itself. Taken back late where a handler has left by siglongjmp(): the kernel's mask has
   // the last word. Relaxed: the taker sends a reminder where it finds one, which the kernel holds
   // back as long as it is so.
   std::atomic<std::uint64_t> added_by_handlers{0};
@@ -127,6 +127,12 @@ struct record : thread_block {
   // what is pending when that ends. Relaxed: by the thread itself, and by what the kernel calls on
   // top of it.
   std::atomic<bool> handles_in_section{false};
+  // Where on its stack the outermost handler begins that it runs: whatever that calls lies below.
+  // 0: it runs none. By the thread itself, see end_left_handlers().
+  std::uintptr_t handlers_below = 0;
+  // Of those two what was there before.
+  std::uint64_t added_above = 0;
+  std::uint64_t running_above = 0;
   // A handler runs for it on the taker's OS thread; changed with more.lock. Partner:
   // deliver_signals().
   std::atomic<bool> handled_elsewhere{false};

@@ -12,6 +12,8 @@
 #include "pthread/signal_taker.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
+#include "sched/place.hpp"
+#include "strata/detail/cpu.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -42,6 +44,16 @@ sigset_t blocked_in_handler(const record& r, int number, const struct sigaction&
 void set_mask(record& r, const sigset_t& set) noexcept {
   const holding lock(r.more.lock);
   r.blocked = set;
+}
+
+// Not a stack that the program has made for itself, or a signal stack: what is deeper there than on
+// another one cannot be told.
+bool is_on_own_stack(std::uintptr_t address) noexcept {
+  const worker& w = this_worker();
+  const stack* const s = w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
+  if (s == nullptr) return false;
+  const auto bottom = reinterpret_cast<std::uintptr_t>(s->bottom);
+  return bottom <= address && address < bottom + s->bytes;
 }
 
 // What a handler that has interrupted main(), and in which we are, is not to be interrupted by.
@@ -92,7 +104,34 @@ int raise_here(siginfo_t& info) {
   return 0;
 }
 
+running_handler::running_handler(record& r, std::uintptr_t here, std::uint64_t running,
+                                 std::uint64_t added) noexcept
+    : r_(r), is_outermost_(r.handlers_below == 0 && is_on_own_stack(here)) {
+  if (!is_outermost_) return;
+  r.running_above = running;
+  r.added_above = added;
+  r.handlers_below = here;
+}
+
+bool cannot_be_in_handler(const record& r, std::uintptr_t frame) noexcept {
+  return frame >= r.handlers_below && is_on_own_stack(frame) && is_on_own_stack(r.handlers_below);
+}
+
+// What the handler itself, or a call that has been left with it, has done to the program's mask
+// stays; only what it was to have blocked as long as it ran is no more.
+void forget_handlers(record& r) noexcept {
+  r.handlers_below = 0;
+  r.handles_in_section.store(false, std::memory_order_relaxed);
+  r.added_by_handlers.fetch_and(r.added_above, std::memory_order_relaxed);
+  const holding lock(r.more.lock);
+  // Relaxed: with the lock, as the taker looks.
+  r.running_handlers.fetch_and(r.running_above, std::memory_order_relaxed);
+  r.blocked = r.blocked_by_program;
+  if (has_to_handle(r)) r.more.signalled.store(true, std::memory_order_relaxed);
+}
+
 void deliver_signals(record& r) {
+  end_left_handlers(r);
   r.restarts = true;
   // Not for ever: a handler may wait for what the caller holds.
   constexpr int moments_max = 1000;
@@ -142,7 +181,11 @@ void deliver_signals(record& r) {
     const bool was_in_section = r.handles_in_section.load(std::memory_order_relaxed);
     r.handles_in_section.store(!this_worker().preemptible.load(std::memory_order_relaxed),
                                std::memory_order_relaxed);
-    (void)raise_here(info);
+    {
+      const running_handler here(r, stack_pointer(), running,
+                                 r.added_by_handlers.load(std::memory_order_relaxed));
+      (void)raise_here(info);
+    }
     r.handles_in_section.store(was_in_section, std::memory_order_relaxed);
     // Relaxed: whoever still saw it has left us what we look for next, with the lock.
     r.running_handlers.store(running, std::memory_order_relaxed);

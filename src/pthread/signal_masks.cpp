@@ -90,7 +90,10 @@ void put_back_mask_of_main() noexcept {
 }
 
 void inherit_signals(record& r, const record& parent) {
-  begin_mask(r, parent.blocked, false);
+  sigset_t mask = parent.blocked;
+  // siglongjmp() changes an OS thread's without a call of ours.
+  if (parent.is_os_thread) pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  begin_mask(r, mask, false);
   if (!parent.opened_any) return;
   sigset_t none;
   sigemptyset(&none);
@@ -112,6 +115,7 @@ void end_signals(record& r) noexcept {
 }
 
 void change_mask(record& r, int how, const sigset_t* set, sigset_t* before) {
+  end_left_handlers(r);
   sigset_t more;
   sigset_t less;
   sigemptyset(&more);

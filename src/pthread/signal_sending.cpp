@@ -26,6 +26,7 @@ int send(pthread_t thread, int number, const sent_value& value) {
   if (r == nullptr) return ESRCH;
   const kept_errno keep;
   const bool own = r == self_if_any();
+  if (own) end_left_handlers(*r);
   if (outside_section::is_here()) [[unlikely]] {
     if (number == 0) return 0;
     // Its own, the kernel delivers here and now.

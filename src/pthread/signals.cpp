@@ -107,6 +107,7 @@ int strata_sigpending(sigset_t* set) {
   if (this_worker().owner == nullptr) return sigpending(set);
   if (sigpending(set) != 0) return -1;
   record& r = self();
+  end_left_handlers(r);
   const std::uint64_t held = held_signals();
   const holding lock(r.more.lock);
   for (int number = 1; number < NSIG; ++number) {

@@ -15,6 +15,37 @@ namespace strata::detail::posix {
 
 // Runs the handlers of the signals that it has been sent and has not blocked. By the thread itself.
 void deliver_signals(record& r);
+// While one exists a handler runs for r below `here`, unless that is left by siglongjmp(): then
+// nothing is undone here, and the record says all that there is to know. `running`, `added`: what
+// running_handlers and added_by_handlers were before.
+class running_handler {
+ public:
+  running_handler(record& r, std::uintptr_t here, std::uint64_t running,
+                  std::uint64_t added) noexcept;
+  ~running_handler() {
+    if (is_outermost_) r_.handlers_below = 0;
+  }
+  running_handler(const running_handler&) = delete;
+  running_handler& operator=(const running_handler&) = delete;
+
+ private:
+  record& r_;
+  const bool is_outermost_;
+};
+// What a handler that has been left by siglongjmp() has blocked ends as well, and its signal comes
+// again: when the thread asks for its mask, changes it, sends itself a signal or waits, and does so
+// from where the handler cannot be any more, which is no deeper on the stack than it was called. By
+// the thread itself, before all of that.
+void forget_handlers(record& r) noexcept;
+[[nodiscard]] bool cannot_be_in_handler(const record& r, std::uintptr_t frame) noexcept;
+[[gnu::always_inline]] inline bool has_left_handlers(const record& r) noexcept {
+  return r.handlers_below != 0 &&
+         cannot_be_in_handler(r, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+}
+[[gnu::always_inline]] inline void end_left_handlers(record& r) noexcept {
+  if (has_left_handlers(r)) [[unlikely]]
+    forget_handlers(r);
+}
 // The same for those that `mask` lets in, as if it were the thread's; and whether there are any.
 void deliver_signals_with(record& r, const sigset_t& mask);
 [[nodiscard]] bool has_signals_beyond(record& r, const sigset_t& mask) noexcept;

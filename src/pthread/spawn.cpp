@@ -16,6 +16,7 @@
 #include "pthread/argument_list.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
+#include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 #include "strata/blocking.hpp"
 #include "strata/detail/worker.hpp"
@@ -27,8 +28,10 @@ namespace {
 bool has_mask_of_its_own() noexcept { return blocks_signals(this_worker().owner); }
 
 const sigset_t& own_mask_now() noexcept {
-  const record* const r = self_if_any();
-  return r != nullptr ? r->blocked : mask_at_start();
+  record* const r = self_if_any();
+  if (r == nullptr) return mask_at_start();
+  end_left_handlers(*r);
+  return r->blocked;
 }
 
 sigset_t mask_of_caller() noexcept {

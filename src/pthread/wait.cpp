@@ -108,6 +108,7 @@ bool has_to_leave(const record& r) noexcept {
 }
 
 static void handle_what_has_come(record& r) {
+  end_left_handlers(r);
   if (r.more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
     deliver_signals(r);
 }
@@ -166,6 +167,7 @@ unparked give_way(std::int64_t deadline_ns) {
 }
 
 unparked park_or_give_way(const parking& how) {
+  if (record* const r = self_if_any()) end_left_handlers(*r);
   return wait_or_give_way(
       how.deadline_ns, [&] { return park(how); },
       [&] {

@@ -12,6 +12,7 @@
 #include "os/clock.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/record.hpp"
+#include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 #include "sched/place.hpp"
 #include "sched/waiting_stacks.hpp"
@@ -41,7 +42,8 @@ bool is_in_handler() noexcept {
 
 // As act_on_cancellation(), where there may be nothing to wait for: not in a handler.
 void heed_what_has_come(const posix::record& r) {
-  if (!r.more.signalled.load(std::memory_order_relaxed) && !posix::has_to_leave(r)) [[likely]]
+  if (!r.more.signalled.load(std::memory_order_relaxed) && !posix::has_to_leave(r) &&
+      !posix::has_left_handlers(r)) [[likely]]
     return;
   if (!is_in_handler()) posix::act_on_cancellation();
 }

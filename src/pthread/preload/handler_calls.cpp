@@ -21,6 +21,7 @@
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 #include "sched/place.hpp"
+#include "strata/detail/cpu.hpp"
 
 // This library's own code, by the linker.
 extern "C" {
@@ -155,10 +156,12 @@ void call_on_main(posix::record& main, int number, siginfo_t* info, void* machin
   // signal_offers.cpp.
   main.running_handlers.store(running | posix::signal_bit(number), std::memory_order_seq_cst);
   main.added_by_handlers.store(added, std::memory_order_seq_cst);
-  if (may_leave && is_blocked_elsewhere(main, number) && leave(number, *info))
+  if (may_leave && is_blocked_elsewhere(main, number) && leave(number, *info)) {
     main.more.signalled.store(true, std::memory_order_relaxed);
-  else
+  } else {
+    const posix::running_handler here(main, detail::stack_pointer(), running, before);
     call_handler(number, info, machine);
+  }
   main.running_handlers.store(running, std::memory_order_relaxed);
   main.added_by_handlers.store(before, std::memory_order_relaxed);
   posix::restore_mask(main, mask);
