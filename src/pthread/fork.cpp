@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 
+#include "os/own_thread.hpp"
 #include "pthread/default_attributes.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
@@ -62,6 +63,7 @@ void in_parent() {
 
 void in_child() {
   own_process.store(getpid(), std::memory_order_relaxed);
+  os::forget_own_threads();
   in_parent();
   free_record_locks();
   if (!concerns_us()) return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/signal_taker.hpp"
 
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "os/no_signals.hpp"
+#include "os/own_thread.hpp"
 #include "os/unbound.hpp"
 #include "pthread/bell.hpp"
 #include "pthread/held_signals.hpp"
@@ -266,7 +266,7 @@ class taker {
   }
 
   [[noreturn]] void run() {
-    pthread_setname_np(pthread_self(), "strata-signals");
+    const os::own_thread here("strata-signals");
     bell_.begin();
     set_ = opened_.come_round();
     for (;;) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/scheduler.hpp"
 
-#include <pthread.h>
-
 #include <string>
 
 #include "context/overflow.hpp"
 #include "context/program_locals.hpp"
+#include "os/own_thread.hpp"
 #include "os/topology.hpp"
 #include "sched/lone_watch.hpp"
 #include "sched/program_ticks.hpp"
@@ -134,7 +133,7 @@ void scheduler::stop() {
 }
 
 void scheduler::thread_main(place& p) {
-  pthread_setname_np(pthread_self(), ("strata-" + std::to_string(p.id)).c_str());
+  const os::own_thread here(("strata-" + std::to_string(p.id)).c_str());
   // Best effort: a cpu that has just been taken from us costs speed, nothing else.
   if (bound_) (void)os::bind_current_thread(p.cpu);
   const signal_stack for_overflow;

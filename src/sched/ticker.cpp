@@ -13,6 +13,7 @@
 
 #include "context/interrupted.hpp"
 #include "os/clock.hpp"
+#include "os/own_thread.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
 
@@ -123,7 +124,7 @@ void ticker::prepare() {
 }
 
 void ticker::run() {
-  pthread_setname_np(pthread_self(), "strata-ticker");
+  const os::own_thread here("strata-ticker");
   std::vector<std::uint64_t> seen(scheduler_.workers());
   while (!stopping_.load(std::memory_order_acquire)) {
     if (alive_.load(std::memory_order_acquire) == 0) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/timers.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "os/clock.hpp"
 #include "os/no_signals.hpp"
+#include "os/own_thread.hpp"
 
 namespace strata::detail {
 
@@ -85,7 +84,7 @@ void timers::fire_due() {
 }
 
 void timers::run() {
-  pthread_setname_np(pthread_self(), "strata-timers");
+  const os::own_thread here("strata-timers");
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     fire_until(os::now_ns());

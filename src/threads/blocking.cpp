@@ -16,6 +16,7 @@
 #include "context/overflow.hpp"
 #include "os/clock.hpp"
 #include "os/no_signals.hpp"
+#include "os/own_thread.hpp"
 #include "os/unbound.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/waiting_stacks.hpp"
@@ -81,7 +82,7 @@ class pool {
   void run() {
     sigset_t all;
     sigfillset(&all);
-    pthread_setname_np(pthread_self(), "strata-blocking");
+    const os::own_thread here("strata-blocking");
     watched_os_stack mine;
     std::unique_lock lock(mutex_);
     for (;;) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "os/own_thread.hpp"
 #include "sched/registry.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/dump_threads.hpp"
@@ -89,7 +89,7 @@ void answer() noexcept {
 }
 
 void watch(watcher& w) {
-  pthread_setname_np(pthread_self(), "strata-dump");
+  const os::own_thread here("strata-dump");
   for (;;) {
     if (sem_wait(&w.asked) != 0) continue;  // a signal of the program
     if (w.ending.load(std::memory_order_acquire)) return;

@@ -4,7 +4,6 @@
 #include "threads/reactor.hpp"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 
 #include "os/no_signals.hpp"
 #include "os/own_numbers.hpp"
+#include "os/own_thread.hpp"
 #include "sched/suspended.hpp"
 #include "sched/waiting_stacks.hpp"
 #include "strata/detail/worker.hpp"
@@ -160,7 +160,7 @@ class reactor {
   }
 
   void run() {
-    pthread_setname_np(pthread_self(), "strata-io");
+    const os::own_thread here("strata-io");
     std::array<epoll_event, 64> happened;
     for (;;) {
       const int n = epoll_wait(epoll_, happened.data(), happened.size(), -1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a node begins: from its end of the launcher's line to one that has its threads and is
 // connected to all others; or how it ends before that, when it cannot.
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "cluster/engine/engine.hpp"
 #include "cluster/engine/program_build.hpp"
 #include "cluster/opening/transports.hpp"
+#include "os/own_thread.hpp"
 #include "os/slice.hpp"
 #include "strata/error.hpp"
 
@@ -187,12 +187,12 @@ void engine::begin() {
 void engine::start_threads() {
   for (const auto& t : transports_) {
     threads_.emplace_back([this, &t] {
-      pthread_setname_np(pthread_self(), "strata-receive");
+      const os::own_thread here("strata-receive");
       os::prefer_short_turns();  // others wait for its answers
       run_receiver(*t);
     });
     threads_.emplace_back([this, &t] {
-      pthread_setname_np(pthread_self(), "strata-send");
+      const os::own_thread here("strata-send");
       os::prefer_short_turns();
       links_->run_sender(*t);
     });
@@ -230,7 +230,7 @@ void engine::give_up_beginning() {
 }
 
 void engine::watch_line() {
-  pthread_setname_np(pthread_self(), "strata-job");
+  const os::own_thread here("strata-job");
   const auto with_inbox = [this](auto&& what) {
     const std::lock_guard handling(inbox_);
     what();

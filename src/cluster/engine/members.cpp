@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that come to the running job and leave it, and this node when it does.
-#include <pthread.h>
 
 #include <exception>
 #include <utility>
 
 #include "cluster/engine/engine.hpp"
+#include "os/own_thread.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -73,7 +73,7 @@ void engine::never_came(node_id node) {
 void engine::let_in(node_id node) {
   if (porter_.joinable()) porter_.join();  // one at a time, and the launcher knows when it is in
   porter_ = std::thread([this, node] {
-    pthread_setname_np(pthread_self(), "strata-door");
+    const os::own_thread here("strata-door");
     try {
       os::descriptor connection = door_->await(node);
       const std::lock_guard handling(inbox_);

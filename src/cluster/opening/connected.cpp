@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/opening/connected.hpp"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "base/errno_error.hpp"
 #include "net/wait_for_events.hpp"
 #include "os/clock.hpp"
+#include "os/own_thread.hpp"
 #include "strata/detail/check.hpp"
 #include "strata/error.hpp"
 
@@ -172,7 +172,7 @@ std::vector<connected> connect(std::vector<part>& parts, which w,
   for (std::size_t i = 0; i < parts.size(); ++i) {
     try {
       threads.emplace_back([&, i] {
-        pthread_setname_np(pthread_self(), "strata-connect");
+        const os::own_thread here("strata-connect");
         try {
           made[i].emplace(
               connect_over(parts[i], w, directories[i], limit_ns, how, meanwhile.share()));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/opening/reopening.hpp"
 
-#include <pthread.h>
-
 #include <exception>
 #include <utility>
 
+#include "os/own_thread.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::cluster {
@@ -79,7 +78,7 @@ void reopening::begin(hands& h) {
   }
   if (!reconnector_) return;
   thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "strata-reopen");
+    const os::own_thread here("strata-reopen");
     try {
       reconnector_->run(*this);
     } catch (const std::exception&) {

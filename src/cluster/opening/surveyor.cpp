@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/opening/surveyor.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "os/clock.hpp"
+#include "os/own_thread.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -24,7 +23,7 @@ surveyor::surveyor(net::transport& over, node_id self, node_id nodes,
       connections_(kind_of),
       survey_(*this, others, os::now_ns(), l) {
   receiver_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "strata-receive");
+    const os::own_thread here("strata-receive");
     try {
       receive();
     } catch (...) {
@@ -33,7 +32,7 @@ surveyor::surveyor(net::transport& over, node_id self, node_id nodes,
   });
   try {
     sender_ = std::thread([this] {
-      pthread_setname_np(pthread_self(), "strata-send");
+      const os::own_thread here("strata-send");
       send();
     });
   } catch (...) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/own_thread.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <array>
+#include <latch>
+#include <string_view>
+#include <thread>
+
+#include "strata/detail/cpu.hpp"
+
+namespace {
+
+// The kernel counts a thread a little longer than who has joined it.
+void await_others(bool wanted) {
+  while (strata::os::has_other_threads() != wanted) std::this_thread::yield();
+}
+
+TEST(own_thread, is_named_and_is_none_of_the_program_s) {
+  std::latch began(2);
+  std::latch seen(2);
+  std::thread ours([&] {
+    const strata::os::own_thread here("strata-test");
+    std::array<char, 16> name{};
+    EXPECT_EQ(pthread_getname_np(pthread_self(), name.data(), name.size()), 0);
+    EXPECT_EQ(std::string_view(name.data()), "strata-test");
+    began.arrive_and_wait();
+    seen.arrive_and_wait();
+  });
+  began.arrive_and_wait();
+  await_others(false);
+  seen.arrive_and_wait();
+  ours.join();
+  await_others(false);
+}
+
+#if !defined(STRATA_TSAN)
+TEST(own_thread, others_are_seen_until_they_end) {
+  std::latch seen(2);
+  std::thread other([&] { seen.arrive_and_wait(); });
+  await_others(true);
+  seen.arrive_and_wait();
+  other.join();
+  await_others(false);
+}
+#endif
+
+}  // namespace
