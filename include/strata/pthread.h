@@ -254,7 +254,7 @@ int strata_execle(const char* path, const char* first, ...);
 int* strata_errno_location(void);
 
 /* ---- what the C library's pthread_cleanup_push() and _pop() expand to in C ---- */
-struct strata_cleanup {
+struct strata_cleanup { /* as the C library's struct _pthread_cleanup_buffer */
   void (*routine)(void*);
   void* argument;
   int canceltype;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which record the calling thread has: its own, or one that is made when it is asked for where we
 // have not made the thread.
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -9,6 +10,7 @@
 #include <new>
 
 #include "pthread/affinity.hpp"
+#include "pthread/fork.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
@@ -16,6 +18,7 @@
 #include "pthread/wait.hpp"
 #include "sched/place.hpp"
 #include "strata/detail/specifics.hpp"
+#include "threads/specifics.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -70,31 +73,55 @@ void end_adopted(stack& s) {
   end_record(r);
 }
 
-// The pointer is what is read: it outlives the object that clears it.
 thread_local record* outside_record = nullptr;
-struct outside_reaper {
-  ~outside_reaper() {
-    record* const r = outside_record;
-    if (r == nullptr) return;
-    end_keys(*r);
-    end_foreign(*r);
-    leave_outside_record(*r);
-    end_record(*r);
-  }
-};
+
+// The end of a thread from outside is seen by a value of the C library's: that is destroyed when
+// the thread ends, after its C++ objects, and not when main() goes on in exit(), where its own
+// values and locks are to be what they were.
+constinit pthread_key_t key_of_outside{};
+constinit bool has_key_of_outside = false;  // written before there are threads
+
+// Destructors of other values use the record, or need a new one where it has gone. So it stays
+// until the last round but one: what is made from then on is found by the last.
+constexpr int rounds_kept = PTHREAD_DESTRUCTOR_ITERATIONS - 2;
+thread_local constinit int rounds = 0;
+
+void end_outside(void* value) {
+  auto& r = *static_cast<record*>(value);
+  if (outside_record != &r) return;
+  end_keys(r);
+  end_own_specifics();  // what these have set: the thread's others have been destroyed before
+  if (rounds++ < rounds_kept && pthread_setspecific(key_of_outside, &r) == 0) return;
+  // The child of its fork, or a main() that the C library has ended: our workers never end.
+  if (has_process_runtime() && is_process_thread()) end_process_with(r);
+  end_keys(r);
+  end_foreign(r);
+  leave_outside_record(r);
+  end_record(r);
+}
+
+// As early as we can: so it is one of the few that a thread can set without memory.
+[[gnu::constructor(101)]] void make_key_of_outside() {
+  has_key_of_outside = pthread_key_create(&key_of_outside, &end_outside) == 0;
+}
 
 [[gnu::noinline]] record* of_outside_thread() noexcept { return outside_record; }
 
 [[gnu::noinline]] record& make_outside() {
   record* const r = take_record();
   if (r == nullptr) throw std::bad_alloc();
+  if (has_key_of_outside && pthread_setspecific(key_of_outside, r) != 0) {
+    r->life.store(record::detached, std::memory_order_relaxed);
+    end_record(*r);
+    throw std::bad_alloc();
+  }
   r->os_thread = pthread_self();
+  // In the child of a vfork() it may be either, and the C library's way is right for both.
+  r->leaves_natively = !is_process_thread() || is_in_child_of_vfork();
   r->type = &adopted_record;
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   begin_mask(*r, mask, true);
-  static thread_local const outside_reaper reaper;
-  (void)&reaper;
   outside_record = r;
   outside_block = r;
   return *r;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // As the C library does it: a forced unwinding, which C++ code may look at (catch (...) must throw
 // on) but not stop, and which visits frames of C, where cleanup handlers lie that were registered
-// with a jump buffer.
+// with a jump buffer. A thread that the C library has made leaves by that itself, and what is
+// registered here for one is handed on: so nobody has to put our handlers and those of code that
+// knows nothing of us in order, and pthread_cancel() as the C library has it runs ours, too.
 #include "pthread/exit.hpp"
 
 #include <pthread.h>
@@ -16,6 +18,15 @@
 #include "sched/place.hpp"
 #include "strata/detail/thread_core.hpp"
 
+// Of the C library: what <pthread.h> declares for C alone, or no longer.
+extern "C" {
+void _pthread_cleanup_push(void* handler, void (*routine)(void*), void* argument);
+void _pthread_cleanup_pop(void* handler, int execute);
+void __pthread_register_cancel(void* buffer);
+void __pthread_unregister_cancel(void* buffer);
+[[noreturn]] void __pthread_unwind_next(void* buffer);
+}
+
 namespace strata::detail::posix {
 namespace {
 
@@ -25,6 +36,7 @@ struct buffer {
   int mask_was_saved;
   struct {
     void* before;
+    void* of_c_library[2];  // by which it is registered where the thread leaves natively
     int canceltype;
   } ours;
 };
@@ -111,16 +123,13 @@ void leave_thread(record& r, void* result) {
   r.result = result;
   r.leaving = true;
   update_asynchronous(r);
+  if (r.leaves_natively) pthread_exit(result);
   if (r.base != nullptr && !has_left_its_stack()) unwind(r);
   // Not begun by us: a thread of strata/thread.hpp, or the root of run(), which an exception ends;
   // or begun on another stack.
   if (!r.is_os_thread) {
     run_handlers(r);
     throw thread_exit{};
-  }
-  if (!is_process_thread()) {
-    run_handlers(r);
-    pthread_exit(result);
   }
   unwind(r);
 }
@@ -149,6 +158,10 @@ void strata_pthread_exit(void* result) { leave_thread(self(), result); }
 
 void strata_cleanup_push(strata_cleanup* handler, void (*routine)(void*), void* argument) {
   record& r = self();
+  if (r.leaves_natively) {
+    _pthread_cleanup_push(handler, routine, argument);
+    return;
+  }
   handler->routine = routine;
   handler->argument = argument;
   handler->before = r.handlers;
@@ -156,18 +169,32 @@ void strata_cleanup_push(strata_cleanup* handler, void (*routine)(void*), void* 
 }
 
 void strata_cleanup_pop(strata_cleanup* handler, int execute) {
-  self().handlers = handler->before;
+  record& r = self();
+  if (r.leaves_natively) {
+    _pthread_cleanup_pop(handler, execute);
+    return;
+  }
+  r.handlers = handler->before;
   if (execute != 0) handler->routine(handler->argument);
 }
 
 void strata_pthread_register_cancel(void* raw) {
   record& r = self();
+  if (r.leaves_natively) {
+    __pthread_register_cancel(raw);
+    return;
+  }
   static_cast<buffer*>(raw)->ours.before = r.unwind_buffer;
   r.unwind_buffer = raw;
 }
 
 void strata_pthread_unregister_cancel(void* raw) {
-  self().unwind_buffer = static_cast<buffer*>(raw)->ours.before;
+  record& r = self();
+  if (r.leaves_natively) {
+    __pthread_unregister_cancel(raw);
+    return;
+  }
+  r.unwind_buffer = static_cast<buffer*>(raw)->ours.before;
 }
 
 void strata_pthread_register_cancel_defer(void* raw) {
@@ -183,6 +210,7 @@ void strata_pthread_unregister_cancel_restore(void* raw) {
 
 void strata_pthread_unwind_next(void* raw) {
   record& r = self();
+  if (r.leaves_natively) __pthread_unwind_next(raw);
   r.unwind_buffer = static_cast<buffer*>(raw)->ours.before;
   unwind(r);
 }

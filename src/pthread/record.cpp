@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "os/clock.hpp"
+#include "os/own_thread.hpp"
 #include "pthread/affinity.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/process_runtime.hpp"
@@ -100,6 +102,7 @@ record* take_record() noexcept {
   r->awaits_handler = false;
   r->waits_for_signal = false;
   r->is_os_thread = false;
+  r->leaves_natively = false;
   r->life.store(0, std::memory_order_relaxed);
   return r;
 }
@@ -215,9 +218,26 @@ void forget_other_threads(record& mine) noexcept {
 }
 
 void wait_until_alone() {
+  constexpr auto what = "the last thread to end";
   const auto others = [](void*) { return living.load(std::memory_order_acquire) != 0; };
-  while (others(nullptr)) {
-    park({.what = "the last thread to end", .address = &living, .still = others});
+  // Those of the program that are the C library's: nobody tells us when they end.
+  constexpr std::int64_t shortest_ns = 500'000;
+  constexpr std::int64_t longest_ns = 20'000'000;
+  std::int64_t pause_ns = shortest_ns;
+  // Twice in succession: one that ends while we look may have made another before, of either kind.
+  for (int found_none = 0; found_none < 2;) {
+    if (others(nullptr)) {
+      found_none = 0;
+      park({.what = what, .address = &living, .still = others});
+    } else if (os::has_other_threads()) {
+      found_none = 0;
+      const char nobody_wakes = 0;
+      (void)park_or_give_way(
+          {.what = what, .address = &nobody_wakes, .deadline_ns = os::now_ns() + pause_ns});
+      pause_ns = std::min(2 * pause_ns, longest_ns);
+    } else {
+      ++found_none;
+    }
   }
 }
 

@@ -86,6 +86,9 @@ struct record : thread_block {
   std::uintptr_t handler_frame = 0;  // of the outermost handler that it is in; 0: none
   bool is_os_thread = false;
   pthread_t os_thread{};  // of a thread from outside
+  // It ends as the C library's threads do, which keeps its cleanup handlers, too: see exit.cpp. Not
+  // the process's first one, unless another thread's fork has made it that.
+  bool leaves_natively = false;
 
   // ---- the way out; by the thread itself ----
   std::atomic<bool> may_be_cancelled{true};
@@ -213,6 +216,7 @@ void become_outside(record& r) noexcept;
 
 // Threads made by strata_pthread_create() that have not ended.
 extern std::atomic<std::uint32_t> living;
+// For these, and for those of the program that are the C library's.
 void wait_until_alone();
 
 }  // namespace strata::detail::posix

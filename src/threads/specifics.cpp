@@ -25,11 +25,7 @@ struct own_specifics {
 };
 thread_local own_specifics* own_here = nullptr;
 struct at_end_of_outside_thread {
-  ~at_end_of_outside_thread() {
-    if (own_here == nullptr) return;
-    end_specifics(own_here->values, own_here->calls);
-    delete std::exchange(own_here, nullptr);
-  }
+  ~at_end_of_outside_thread() { end_own_specifics(); }
 };
 
 specifics of_outside_thread() {
@@ -72,6 +68,12 @@ void end_specifics(std::map<const void*, specific_value>& values, std::vector<ex
   }
   values.clear();
   for (const exit_call& c : std::exchange(calls, {})) c.call(c.argument);
+}
+
+void end_own_specifics() {
+  if (own_here == nullptr) return;
+  end_specifics(own_here->values, own_here->calls);
+  delete std::exchange(own_here, nullptr);
 }
 
 specific_value get_specific(const void* key) {

@@ -17,4 +17,7 @@ struct exit_call {
 // after the last round is forgotten, as in POSIX. Then makes the calls.
 void end_specifics(std::map<const void*, specific_value>& values, std::vector<exit_call>& calls);
 
+// Of the calling thread, which is one from outside.
+void end_own_specifics();
+
 }  // namespace strata::detail

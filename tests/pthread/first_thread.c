@@ -230,6 +230,38 @@ CASE(processor_time_is_slept_on) {
   end(t);
 }
 
+/* ---- when the process ends ---- */
+static pthread_t first_thread;
+static pthread_key_t key_at_exit;
+static pthread_mutex_t held_at_exit;
+static void is_not_destroyed(void* a) {
+  (void)a;
+  CHECK(!"exit() destroys no values of keys");
+}
+static void look_at_exit(void) {
+  CHECK(pthread_equal(first_thread, pthread_self()));
+  CHECK(pthread_getspecific(key_at_exit) == &key_at_exit);
+  SAME(pthread_mutex_unlock(&held_at_exit), 0);
+  _exit(failures != 0);
+}
+CASE(exit_leaves_the_first_thread_its_values_and_locks) {
+  const pid_t child = fork();
+  if (child == 0) {
+    pthread_mutexattr_t attributes;
+    begin_child();
+    first_thread = pthread_self();
+    SAME(pthread_key_create(&key_at_exit, is_not_destroyed), 0);
+    SAME(pthread_setspecific(key_at_exit, &key_at_exit), 0);
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    SAME(pthread_mutex_init(&held_at_exit, &attributes), 0);
+    SAME(pthread_mutex_lock(&held_at_exit), 0);
+    atexit(look_at_exit);
+    exit(1);
+  }
+  reap(child);
+}
+
 /* ---- when it has ended ---- */
 static void* give_back(void* a) { return a; }
 /* Whose record is used for the next thread. */

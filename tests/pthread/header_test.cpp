@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csetjmp>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
@@ -251,6 +252,58 @@ TEST(pthread_header, exit_of_a_strata_thread_runs_the_handlers_of_c) {
     t.join();
   });
   EXPECT_EQ(destroyed, 2);
+}
+
+// As pthread_cleanup_push() is compiled in C.
+void* exit_with_a_handler_of_c(void* a) {
+  __pthread_unwind_buf_t buffer;
+  if (_setjmp(reinterpret_cast<__jmp_buf_tag*>(buffer.__cancel_jmp_buf)) != 0) {
+    ++destroyed;
+    strata_pthread_unwind_next(&buffer);
+  }
+  strata_pthread_register_cancel(&buffer);
+  strata_pthread_exit(a);
+}
+void* exit_with_handlers(void* a) {
+  const flag_at_end one{destroyed};
+  strata_cleanup handler;
+  strata_cleanup_push(
+      &handler, [](void*) { ++destroyed; }, nullptr);
+  return exit_with_a_handler_of_c(a);
+}
+
+TEST(pthread_header, exit_of_a_kernel_thread_runs_the_handlers_of_c) {
+  destroyed = 0;
+  pthread_t t;
+  void* result = nullptr;
+  ASSERT_EQ(pthread_create(&t, nullptr, exit_with_handlers, &t), 0);
+  ASSERT_EQ(pthread_join(t, &result), 0);
+  EXPECT_EQ(result, &t);
+  EXPECT_EQ(destroyed, 3);
+}
+
+pthread_key_t of_the_c_library;
+void* end_with_a_value_of_the_c_library(void* a) {
+  EXPECT_NE(strata_pthread_self(), 0U);
+  EXPECT_EQ(pthread_setspecific(of_the_c_library, a), 0);
+  return a;
+}
+void set_values_of_ours(void* a) {
+  strata_pthread_setspecific(set_late, a);
+  set_a_value_of_cxx(a);
+}
+
+TEST(pthread_header, what_a_kernel_thread_sets_while_it_ends_is_destroyed) {
+  destroyed = 0;
+  ASSERT_EQ(strata_pthread_key_create(&set_late, [](void*) { ++destroyed; }), 0);
+  ASSERT_EQ(pthread_key_create(&of_the_c_library, &set_values_of_ours), 0);
+  pthread_t t;
+  int some = 0;
+  ASSERT_EQ(pthread_create(&t, nullptr, end_with_a_value_of_the_c_library, &some), 0);
+  ASSERT_EQ(pthread_join(t, nullptr), 0);
+  EXPECT_EQ(destroyed, 2);
+  pthread_key_delete(of_the_c_library);
+  strata_pthread_key_delete(set_late);
 }
 
 // Where a fork has left the thread's own stack, as it always does a stack that the program gives.
