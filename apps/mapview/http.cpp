@@ -90,6 +90,42 @@ http_request understood(const httplib::Request& r, const std::function<bool()>& 
   return q;
 }
 
+bool same_word(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// Connection: a list, whose words may be written in small or in capital letters.
+bool asks_to_close(const httplib::Request& r) {
+  const auto [begin, end] = r.headers.equal_range("Connection");
+  for (auto one = begin; one != end; ++one) {
+    std::string_view list = one->second;
+    while (!list.empty()) {
+      std::string_view word = list.substr(0, list.find(','));
+      list.remove_prefix(std::min(word.size() + 1, list.size()));
+      word.remove_prefix(std::min(word.find_first_not_of(" \t"), word.size()));
+      word = word.substr(0, word.find_last_not_of(" \t") + 1);
+      if (same_word(word, "close")) return true;
+    }
+  }
+  return false;
+}
+
+// The standard lets us answer a request for a part with the whole, and asks us to pass over a
+// Range that makes no sense. httplib would look at it before anybody else, and refuse it.
+std::string without_ranges(std::string_view head) {
+  constexpr std::string_view name = "Range:";
+  std::string rest;
+  while (!head.empty()) {
+    const std::string_view line = head.substr(0, std::min(head.find('\n'), head.size() - 1) + 1);
+    head.remove_prefix(line.size());
+    const bool is_first = rest.empty();
+    if (is_first || !same_word(line.substr(0, name.size()), name)) rest += line;
+  }
+  return rest;
+}
+
 }  // namespace
 
 http_exchange answer_head(std::string_view head, const http_handler& handler,
@@ -105,25 +141,23 @@ http_exchange answer_head(std::string_view head, const http_handler& handler,
     for (const auto& [name, value] : a.headers) to.set_header(name, value);
     return httplib::Server::HandlerResponse::Handled;
   });
-  c.set_error_handler([](const httplib::Request&, httplib::Response& to) {
-    if (to.body.empty()) to.set_content("not a request of HTTP/1.1\n", "text/plain; charset=utf-8");
-  });
-  memory_stream stream(head);
-  bool understood_all = false, closed = false;
+  const std::string wanted = without_ranges(head);
+  memory_stream stream(wanted);
+  bool is_request = false, ends = true, closed = false;
   const auto prepare = [&](httplib::Request& r) {
     const bool has_body = r.has_header("Content-Length") || r.has_header("Transfer-Encoding") ||
                           (r.method != "GET" && r.method != "HEAD");
-    // An answer to a part of a picture is the whole picture, as the standard allows.
-    r.ranges.clear();
+    is_request = true;
+    ends = keep.requests == 0 || has_body || r.version != "HTTP/1.1" || asks_to_close(r);
     r.headers.erase("Expect");
-    if (has_body) {
-      r.headers.erase("Connection");
-      r.set_header("Connection", "close");
-    }
-    understood_all = !has_body;
+    // httplib's answer says what it finds here.
+    r.headers.erase("Connection");
+    if (ends) r.set_header("Connection", "close");
   };
-  const bool kept = c.process_request(stream, keep.requests == 0, closed, prepare);
-  return {std::move(stream.written), kept && understood_all && !closed && keep.requests != 0};
+  const bool kept = c.process_request(stream, false, closed, prepare);
+  // What httplib says of anything else would promise a connection that goes on.
+  if (!is_request) return {refusal(400, "not a request of HTTP/1.1"), false};
+  return {std::move(stream.written), kept && !ends};
 }
 
 std::string refusal(int status, const std::string& reason) {

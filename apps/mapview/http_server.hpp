@@ -23,8 +23,8 @@ struct http_limits {
   std::chrono::milliseconds idle{15'000};    // between two requests
   std::chrono::milliseconds head{5000};      // from the first byte of a head to its last
   std::chrono::milliseconds answer{30'000};  // for sending one
-  // Of a connection's thread: httplib looks at some headers with std::regex, which recurses for
-  // each character.
+  // Of a connection's thread: libraries that count on an OS thread's stack make pictures there, and
+  // compress answers.
   std::size_t stack_bytes = std::size_t{4} << 20;
 };
 

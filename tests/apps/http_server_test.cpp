@@ -85,6 +85,40 @@ TEST(http_server, ends_a_connection_after_so_many_requests) {
   EXPECT_EQ(c.rest(), "");
 }
 
+// The answer says so, too: a client must not wait for what will not come.
+TEST(http_server, ends_a_connection_when_the_client_asks_for_it) {
+  const serving s;
+  for (const std::string head :
+       {"HTTP/1.1\r\nConnection: close", "HTTP/1.1\r\nconnection: Close",
+        "HTTP/1.1\r\nConnection: TE, close", "HTTP/1.1\r\nConnection:\tCLOSE ,, x",
+        "HTTP/1.1\r\nConnection: keep-alive\r\nConnection: close", "HTTP/1.0",
+        "HTTP/1.0\r\nConnection: keep-alive", "HTTP/1.0\r\nConnection: Keep-Alive"}) {
+    connection c(s.port());
+    c.send("GET /a " + head + "\r\n\r\n" + plain);
+    const reply r = c.receive();
+    EXPECT_EQ(r.body, "GET /a") << head;
+    EXPECT_EQ(r.header("Connection"), "close") << head;
+    EXPECT_EQ(r.header("Keep-Alive"), "") << head;
+    EXPECT_EQ(c.rest(), "") << head;
+  }
+  connection c(s.port());
+  for (const std::string list : {"keep-alive", "closer", "not close", "", ","}) {
+    c.send("GET /a HTTP/1.1\r\nConnection: " + list + "\r\n\r\n");
+    EXPECT_EQ(c.receive().header("Connection"), "") << list;
+  }
+}
+
+TEST(http_server, passes_over_an_empty_line_before_a_request) {
+  const serving s;
+  connection c(s.port());
+  c.send("\r\n" + plain + "\r\n" + plain);
+  EXPECT_EQ(c.receive().body, "GET /a");
+  EXPECT_EQ(c.receive().body, "GET /a");
+  c.send("\r");
+  c.send("\n" + plain);
+  EXPECT_EQ(c.receive().body, "GET /a");
+}
+
 TEST(http_server, refuses_what_is_no_request) {
   const serving s;
   const std::string nul("GET /\0 HTTP/1.1\r\n\r\n", 19);
@@ -94,9 +128,12 @@ TEST(http_server, refuses_what_is_no_request) {
       {431, "GET / HTTP/1.1\r\nX: " + std::string(5000, 'a') + "\r\n\r\n"},
       {400, nul},
       {400, "\r\n\r\n"},
+      {400, "\r\n\r\n" + plain},
       {400, "GET\r\n\r\n"},
       {400, "GET / HTTP/9.9\r\n\r\n"},
       {400, "BREW /pot HTTP/1.1\r\n\r\n"},
+      {400, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
+      {400, "Range: bytes=0-0\r\n" + plain},
       {400, "\x16\x03\x01 hello, TLS\r\n\r\n"},
   };
   for (const auto& [status, bytes] : rude) {
@@ -105,6 +142,8 @@ TEST(http_server, refuses_what_is_no_request) {
     const reply r = c.receive();
     EXPECT_EQ(r.status, status) << bytes.substr(0, 40);
     EXPECT_EQ(r.body.find('\n'), r.body.size() - 1) << r.body;
+    EXPECT_EQ(r.header("Connection"), "close") << r.head;
+    EXPECT_EQ(r.header("Keep-Alive"), "") << r.head;
     EXPECT_EQ(c.rest(), "") << bytes.substr(0, 40);
   }
   connection many(s.port());
@@ -114,8 +153,23 @@ TEST(http_server, refuses_what_is_no_request) {
   EXPECT_EQ(many.receive().status, 431);
 }
 
-// httplib matches this header with std::regex, which recurses for each character: as long a one as
-// there can be must not overflow the stack.
+// A Range that makes no sense counts for nothing, and the handler is asked all the same.
+TEST(http_server, answers_with_the_whole_whatever_part_is_wanted) {
+  const serving s;
+  connection c(s.port());
+  for (const std::string range :
+       {"bytes=0-1", "bytes=5-1", "bytes=0-0,", "bytes=-,-,-", "bytes=99999999999999999999-",
+        "bytes=-99999999999999999999", "items=0-1", "nonsense", ""}) {
+    for (const std::string name : {"Range:", "range: ", "X: y\nRANGE:\t"}) {
+      c.send("GET /a HTTP/1.1\r\nHost: h\r\n" + name + range + "\r\n\r\n");
+      const reply r = c.receive();
+      EXPECT_EQ(r.status, 200) << name << range;
+      EXPECT_EQ(r.body, "GET /a") << name << range;
+    }
+  }
+}
+
+// Matched with std::regex, which recurses for each character, this would overflow a stack.
 TEST(http_server, survives_the_longest_list_of_ranges) {
   const serving s;
   std::string ranges = "bytes=0-0";
