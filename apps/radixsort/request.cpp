@@ -105,7 +105,7 @@ request parse_request(apps::program& p) {
   set_policy(policy, has_runtimes_policy, r, p.runtime_options());
   if (r.engine != "strata")
     p.refuse_to_measure(
-        "threads of the kernel have no statistics; leave it out, or take --engine strata");
+        "threads of the kernel have no runtime to measure; leave it out, or take --engine strata");
   return r;
 }
 

@@ -151,6 +151,16 @@ INSTANTIATE_TEST_SUITE_P(
                     "radixsort 10 --engine nptl --strata-stats",
                     "radixsort 10 --engine nptl --strata-profile", "radixsort 10 --style fibers"));
 
+TEST(radixsort, says_that_threads_of_the_kernel_have_no_runtime) {
+  for (const std::string flag : {"stats", "profile"}) {
+    const std::string variable = flag == "stats" ? "STRATA_STATS" : "STRATA_PROFILE";
+    EXPECT_EQ(run_line("radixsort 10 --engine nptl --strata-" + flag).err,
+              "radixsort: --strata-" + flag + " (or " + variable +
+                  "): threads of the kernel have no runtime to measure; leave it out, or take "
+                  "--engine strata\n");
+  }
+}
+
 TEST(radixsort, help_names_the_flags) {
   const outcome o = run_line("radixsort --help");
   EXPECT_EQ(o.exit_code, 0);

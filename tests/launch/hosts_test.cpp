@@ -156,4 +156,19 @@ TEST(place, all_addresses_are_none_that_others_could_connect_to) {
   }
 }
 
+std::string why_not_on(const std::string& name) {
+  try {
+    alone_on({name}, true);
+  } catch (const strata::user_error& problem) {
+    return problem.what();
+  }
+  return {};
+}
+
+TEST(place, all_addresses_are_refused_by_the_name_that_the_user_gave_them) {
+  const std::string rest = ", which stands for all addresses; give one of their host's";
+  EXPECT_EQ(why_not_on("0.0.0.0"), "nodes cannot be reached at 0.0.0.0" + rest);
+  EXPECT_EQ(why_not_on("0"), "nodes cannot be reached at 0 (0.0.0.0)" + rest);
+}
+
 }  // namespace

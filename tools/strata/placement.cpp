@@ -22,7 +22,8 @@ bool is_local(const std::string& name, const std::string& numeric_address) {
 std::string resolve_for_nodes(const std::string& name) {
   const std::string numeric = resolve(name);
   if (is_unspecified(numeric)) {
-    throw user_error("nodes cannot be reached at " + numeric +
+    throw user_error("nodes cannot be reached at " +
+                     (name == numeric ? numeric : name + " (" + numeric + ")") +
                      ", which stands for all addresses; give one of their host's");
   }
   return numeric;

@@ -127,7 +127,8 @@ void add_node_flags(CLI::App& cli, run_request& request) {
       [&](const std::string& text) {
         request.bind = choose<bool>({{"core", true}, {"none", false}}, text);
       });
-  add(cli, "--bind-address", "ADDRESS", "where the nodes of one host listen [127.0.0.1]",
+  add(cli, "--bind-address", "ADDRESS",
+      "where the nodes of one host listen [127.0.0.1; with --elastic and --host that of the host]",
       [&](const std::string& text) { request.bind_address = text; });
   add(cli, "-x", "VAR[=VALUE]", "a variable for all nodes; other hosts get only these",
       [&](const std::string& text) { request.variables.push_back(parse_variable(text)); });
