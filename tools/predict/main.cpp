@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
          },
          "of what is random: with --task-ns the same one gives the same table")
       ->type_name("UINT")
-      ->default_str("0");
+      ->default_str(std::to_string(r.seed));
   cli.add_option("--balancing", r.balancing, "random, sender or informed, as --strata-balancing")
       ->capture_default_str()
       ->check(CLI::IsMember({"random", "sender", "informed"}));
