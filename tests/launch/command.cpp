@@ -192,14 +192,19 @@ bool command::wait_for_error_output(const std::string& text) {
   return true;
 }
 
-void command::wait_until_only_its_reader_is_awaited() const {
-  std::uint64_t blocked = 1U << (SIGINT - 1);
-  while ((blocked & 1U << (SIGINT - 1)) != 0) {
+bool command::wait_until_only_its_reader_is_awaited() const {
+  for (;; ::sched_yield()) {
     std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-    for (std::string word; status >> word && word != "SigBlk:";) {
+    std::string word, state;
+    std::uint64_t blocked = 0;
+    while (status >> word && word != "State:") {
     }
-    status >> std::hex >> blocked;
-    ::sched_yield();
+    status >> state;
+    while (status >> word && word != "SigBlk:") {
+    }
+    // What is left of the dead keeps what they had blocked.
+    if (!(status >> std::hex >> blocked) || state == "Z") return false;
+    if ((blocked & 1U << (SIGINT - 1)) == 0) return true;
   }
 }
 

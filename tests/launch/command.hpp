@@ -35,8 +35,8 @@ class command {
   void leave_output() { output_left_ = true; }
   // Nor ever again: a reader that is gone.
   void close_output();
-  // By the launcher: signals are ordinary again then.
-  void wait_until_only_its_reader_is_awaited() const;
+  // By the launcher: signals are ordinary again then. False when it dies first.
+  bool wait_until_only_its_reader_is_awaited() const;
   void signal(int number) const;
   // On the terminal: "\x03" is Ctrl-C.
   void type(const std::string& keys) const;

@@ -141,12 +141,32 @@ TEST(output_queue, does_not_wait_for_a_pipe_that_others_write_into) {
   }
 }
 
+// As the launcher does, for as long as this lives.
+struct sigpipe_ignored {
+  sigpipe_ignored() : before(::signal(SIGPIPE, SIG_IGN)) {}
+  ~sigpipe_ignored() { ::signal(SIGPIPE, before); }
+  sigpipe_ignored(const sigpipe_ignored&) = delete;
+  sigpipe_ignored& operator=(const sigpipe_ignored&) = delete;
+  void (*before)(int);
+};
+
 TEST(output_queue, knows_that_a_pipe_has_lost_its_reader) {
+  const sigpipe_ignored meanwhile;
+  auto [reading, writing] = strata::launcher::make_pipe();
+  event_loop loop;
+  output_queue queue(loop, writing.get());
+  reading.reset();
+  queue.add("words");
+  EXPECT_EQ(queue.broken(), EPIPE);
+}
+
+// Such a pipe cannot be opened once more.
+TEST(output_queue, knows_that_a_pipe_had_lost_its_reader_before) {
+  const sigpipe_ignored meanwhile;
   auto [reading, writing] = strata::launcher::make_pipe();
   reading.reset();
   event_loop loop;
   output_queue queue(loop, writing.get());
-  ::signal(SIGPIPE, SIG_IGN);
   queue.add("words");
   EXPECT_EQ(queue.broken(), EPIPE);
 }

@@ -150,7 +150,7 @@ TEST_F(remote, an_interrupt_ends_a_job_whose_output_nobody_reads) {
     c.leave_output();
     EXPECT_TRUE(c.wait_for_error_output("written\n")) << c.err();
     c.signal(SIGINT);
-    c.wait_until_only_its_reader_is_awaited();
+    EXPECT_TRUE(c.wait_until_only_its_reader_is_awaited());
     const int status = c.wait();
     return result{status, c.out(), lines_of(c)};
   });

@@ -219,7 +219,9 @@ TEST(signals, nor_does_one_that_is_stopped_when_its_shell_is_killed) {
   const pid_t node = number_after(c, "pid ");
   ::kill(launcher, SIGTSTP);
   for (const pid_t stopped : {launcher, node}) {
-    while (state_of(stopped) != 'T') ::sched_yield();
+    char state = state_of(stopped);
+    for (; state != 'T' && state != 'Z' && state != 0; state = state_of(stopped)) ::sched_yield();
+    EXPECT_EQ(state, 'T');
   }
   c.signal(SIGKILL);
   EXPECT_EQ(c.wait(), 137);
@@ -267,16 +269,31 @@ TEST(signals, a_closed_terminal_is_told_to_the_nodes) {
 TEST(signals, end_a_job_whose_terminal_nobody_reads) {
   command::setting on_terminal = leads_a_terminal;
   on_terminal.around = {"sh", "-c", "exec \"$@\" >&0", "sh"};
-  command c(run({"-n", "1", "--bind", "none", "--workers", "1", "--prefix"},
-                {"join", "lines:3000", "complain:written", "sleep"}),
-            on_terminal);
-  ASSERT_TRUE(c.wait_for_error_output("[0] written\n")) << c.err();
-  c.signal(SIGTERM);
-  c.wait_until_only_its_reader_is_awaited();
-  EXPECT_EQ(c.processes_left(), 1);  // the launcher
-  c.signal(SIGTERM);
-  EXPECT_EQ(c.wait(), 143);
-  EXPECT_EQ(c.processes_left(), 0);
+  const result r = strata::test::run_in_time([&] {
+    command c(run({"-n", "1", "--bind", "none", "--workers", "1", "--prefix"},
+                  {"join", "lines:3000", "complain:written", "sleep"}),
+              on_terminal);
+    EXPECT_TRUE(c.wait_for_error_output("[0] written\n")) << c.err();
+    c.signal(SIGTERM);
+    EXPECT_TRUE(c.wait_until_only_its_reader_is_awaited());
+    EXPECT_EQ(c.processes_left(), 1);  // the launcher
+    c.signal(SIGTERM);
+    const int status = c.wait();
+    EXPECT_EQ(c.processes_left(), 0);
+    return result{status, c.out(), c.err()};
+  });
+  EXPECT_EQ(r.status, 143);
+  EXPECT_FALSE(launch_test::contains(r.err, "did not end")) << r.err;
+}
+
+// Signals stay blocked in what is left of it.
+TEST(signals, are_not_awaited_of_a_launcher_that_has_died) {
+  command c(run({"-n", "1"}, {"join", "print:ready", "sleep"}));
+  ASSERT_TRUE(c.wait_for_output("ready\n"));
+  c.signal(SIGKILL);
+  EXPECT_FALSE(c.wait_until_only_its_reader_is_awaited());
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
 }
 
 // The terminal does not reach those that have begun a group or a session of their own.
