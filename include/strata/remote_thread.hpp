@@ -255,17 +255,23 @@ class remote_thread {
 };
 
 /// Calls f(arguments...) on every member of the job (strata/membership.hpp) at once, as a thread
-/// each, and waits for all of them. Rethrows the first error. f: as for remote_thread. Throws
-/// misuse_error, and has called nothing, in a fiber and outside a runtime.
+/// each, and waits for all of them. Rethrows the first error; where the call cannot begin on one
+/// node, as on one that leaves meanwhile (node_left_error), the others get it all the same. f: as
+/// for remote_thread. Throws misuse_error, and has called nothing, in a fiber and outside a
+/// runtime.
 template <class F, class... Arguments>
 void on_every_node(F f, const Arguments&... arguments) {
   detail::require_stack();
+  const std::vector<node_id_t> all = members();
   std::vector<remote_thread> threads;
+  threads.reserve(all.size());
   std::exception_ptr first;
-  try {
-    for (const node_id_t n : members()) threads.emplace_back(on_node{n}, f, arguments...);
-  } catch (...) {  // those that have begun are awaited
-    first = std::current_exception();
+  for (const node_id_t n : all) {
+    try {
+      threads.emplace_back(on_node{n}, f, arguments...);
+    } catch (...) {
+      if (first == nullptr) first = std::current_exception();
+    }
   }
   for (remote_thread& t : threads) {
     try {

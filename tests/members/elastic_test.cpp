@@ -70,6 +70,13 @@ TEST_P(elastic, a_leaver_leaves_frames_behind_of_what_has_failed) {
   job.expect_ok();
 }
 
+TEST_P(elastic, a_call_on_every_node_reaches_those_behind_one_that_has_left) {
+  elastic_job job("3", "leave-between", transport());
+  job.wait_for("begins");
+  job.leave("1");
+  job.expect_ok();
+}
+
 TEST_P(elastic, a_leaver_stays_until_nothing_holds_it) {
   elastic_job job("2", "holds", transport());
   job.wait_for("holds");

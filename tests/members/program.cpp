@@ -424,6 +424,7 @@ int main(int argc, char** argv) {
       {"names", names},
       {"leave-behind", leave_behind},
       {"leave-frames", leave_frames},
+      {"leave-between", leave_between},
       {"numbers", numbers},
       {"rounds", rounds},
       {"rounds-of-five", rounds_of_five}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/members/program_leavers.hpp"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
+#include "strata/serialize.hpp"
 #include "strata/slot.hpp"
 #include "strata/thread.hpp"
 #include "tests/common/require.hpp"
@@ -68,7 +70,36 @@ struct throws_there : threaded {
   void start() { throw error("no such place"); }
 };
 
+// Its first copy takes until node 1 has left.
+std::atomic<bool> is_to_wait{false};
+struct copied_late {
+  copied_late() = default;
+  copied_late(const copied_late&) {
+    if (!is_to_wait.exchange(false)) return;
+    say("begins");
+    await_end_of(1);
+  }
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+std::atomic<int> calls_here{0};
+int count_calls() { return calls_here; }
+
 }  // namespace
+
+void leave_between(runtime& rt) {
+  rt.run([] {
+    try {
+      is_to_wait = true;
+      on_every_node([](const copied_late&) { ++calls_here; }, copied_late());
+      require(false, "a call on a node that has left");
+    } catch (const node_left_error& e) {
+      require(e.node() == 1, "which node");
+    }
+    require(calls_here == 1, "the call on the own node");
+    require(call<count_calls>(on_node{2}) == 1, "a call on a node behind the one that has left");
+  });
+}
 
 void leave_frames(runtime& rt) {
   try {
