@@ -12,6 +12,10 @@ namespace {
 
 const char mark_of_reminders = 0;
 
+// Relaxed, both: who reads too early or too late is reminded once more, or once in vain.
+constinit std::atomic<int> number_offered{0};  // 0: none
+constinit std::atomic<std::uint32_t> in_vain{0};
+
 }  // namespace
 
 constinit std::atomic<void (*)(int, siginfo_t*, void*)> handler_of_reminders{nullptr};
@@ -32,6 +36,20 @@ bool remind_main(int number) noexcept {
   siginfo_t info = reminder_of(number);
   return syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), number, &info) == 0;
 }
+
+void begin_reminding(int number) noexcept {
+  number_offered.store(number, std::memory_order_relaxed);
+}
+
+void end_reminding() noexcept { number_offered.store(0, std::memory_order_relaxed); }
+
+bool tell_reminded_in_vain(int number) noexcept {
+  if (number_offered.load(std::memory_order_relaxed) != number) return false;
+  in_vain.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+std::uint32_t reminded_in_vain() noexcept { return in_vain.load(std::memory_order_relaxed); }
 
 bool take_back_from_main(siginfo_t& info) {
   // Acquire: as in find_thread().

@@ -6,14 +6,20 @@
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "pthread/holding.hpp"
+#include "pthread/reminders.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 
 namespace strata::detail::posix {
 namespace {
 
-// As long as a thread that can come at once has for it.
+// As long as a thread that can come at once has for it; main() is reminded as often.
 constexpr std::int64_t in_time_ns = 5'000'000;
+// What natively would interrupt main() does so here, too, where it computes: reminders find it on
+// the process's first OS thread. It has so many turns there to come to it, those of other threads
+// and of the runtime among them; and so many reminders, where that OS thread does not answer.
+constexpr std::uint32_t reminded_in_vain_max = 20;
+constexpr int reminders_max = 200;
 
 // Counted, and what the taker sleeps on.
 constinit os::futex_word offers_taken{0};
@@ -104,10 +110,39 @@ record* find_thread(process_offer& o) {
   return o.reminds && accepts(*main, &o) ? main : nullptr;
 }
 
+namespace {
+
+// What becomes of an offer to main() that it has not come to in time.
+class reminding {
+ public:
+  ~reminding() {
+    if (sent_ != 0) end_reminding();
+  }
+  // False: main() has been reminded often enough, or cannot be.
+  bool once_more(const record& r, const process_offer& o) noexcept {
+    if (!r.is_main || !o.heeds_handlers || sent_ == reminders_max) return false;
+    if (sent_ == 0) {
+      begin_reminding(o.number);
+      in_vain_before_ = reminded_in_vain();
+    } else if (reminded_in_vain() - in_vain_before_ >= reminded_in_vain_max) {
+      return false;
+    }
+    ++sent_;
+    return remind_main(o.number);
+  }
+
+ private:
+  int sent_ = 0;
+  std::uint32_t in_vain_before_ = 0;
+};
+
+}  // namespace
+
 // Records are used again, and signals come again: then r has one more, which its thread will
 // find.
 fate await_thread(record& r, process_offer& o, siginfo_t& info, const struct sigaction& how) {
-  const std::int64_t end_ns = os::now_ns() + in_time_ns;
+  std::int64_t end_ns = os::now_ns() + in_time_ns;
+  reminding reminds;
   const sigset_t it = only(o.number);
   for (;;) {
     // Acquire, and before the look: a change since wakes us. Partner: settle_offer().
@@ -119,10 +154,14 @@ fate await_thread(record& r, process_offer& o, siginfo_t& info, const struct sig
       if (o.declined) return fate::to_be_offered;
       const bool has_ended =
           !is_still(r, o.thread) || (r.life.load(std::memory_order_relaxed) & record::ended) != 0;
+      const bool is_blocked = has_signal(r.blocked, o.number) || runs_beside(r, o);  // by now
+      if (!has_ended && !is_blocked && left_ns <= 0 && reminds.once_more(r, o)) {
+        end_ns = os::now_ns() + in_time_ns;
+        continue;
+      }
       if (has_ended || left_ns <= 0) {
         if (r.offer == &o) r.offer = nullptr;
         if (has_ended) return fate::to_be_offered;
-        const bool is_blocked = has_signal(r.blocked, o.number) || runs_beside(r, o);  // by now
         (void)take_pending(r, it, info);
         // Who was not woken has nothing that ends its next wait.
         if (!o.has_woken) r.more.signalled.store(has_to_handle(r), std::memory_order_relaxed);

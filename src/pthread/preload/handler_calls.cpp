@@ -97,6 +97,11 @@ bool looks_after_handler(const posix::record& main, const detail::worker& w) noe
   const bool can_be_interrupted = is_main && w.preemptible.load(std::memory_order_relaxed) &&
                                   !is_own_code(detail::interrupted_by(machine).at);
   if (can_be_interrupted && !is_blocked_elsewhere(*main, number)) return place_for_it::main_here;
+  // The taker still waits for main(), which finds what it has been offered where it runs.
+  if (posix::is_reminder(info) && posix::tell_reminded_in_vain(number)) {
+    main->more.signalled.store(true, std::memory_order_relaxed);
+    return place_for_it::nowhere;
+  }
   // Not to and fro between the taker and us as long as that handler runs.
   if (is_main && posix::is_reminder(info) && looks_after_handler(*main, w))
     return place_for_it::nowhere;

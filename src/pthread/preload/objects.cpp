@@ -24,10 +24,20 @@ address_range all_of(const dl_phdr_info& object) noexcept {
   return all;
 }
 
+// An executable that is not position independent, and takes a function's address, has the jump to
+// it that all compare by, and does not define it.
 const void* object_with(const char* symbol) noexcept {
-  Dl_info about{};
-  void* const found = dlsym(RTLD_DEFAULT, symbol);
-  return found != nullptr && dladdr(found, &about) != 0 ? about.dli_fbase : nullptr;
+  for (void* const scope : {RTLD_DEFAULT, RTLD_NEXT}) {
+    void* const found = dlsym(scope, symbol);
+    Dl_info about{};
+    const ElfW(Sym)* entry = nullptr;
+    if (found == nullptr ||
+        dladdr1(found, &about, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&entry)),
+                RTLD_DL_SYMENT) == 0)
+      return nullptr;
+    if (entry == nullptr || entry->st_shndx != SHN_UNDEF) return about.dli_fbase;
+  }
+  return nullptr;
 }
 
 }  // namespace strata::preload

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "parts.hpp"
@@ -68,6 +69,27 @@ void computes() {
   const ticks often;
   unsigned long n = 0;
   while (handled < 20) asm volatile("" : "+r"(n) : : "memory");
+}
+
+// Nor does it where the signal comes while a thread runs that sends it: the handler interrupts
+// main() all the same, whatever OS thread they share.
+static pthread_t of_main;
+static std::atomic<int> elsewhere{0};
+static void look_where(int) {
+  if (pthread_equal(pthread_self(), of_main) == 0) ++elsewhere;
+  count();
+}
+
+void computes_beside_who_sends() {
+  of_main = pthread_self();
+  elsewhere = 0;
+  handle(SIGUSR2, 0, &look_where);
+  for (int i = 1; i <= 10; ++i) {
+    std::thread sends([] { SAME(kill(getpid(), SIGUSR2), 0); });
+    while (handled < i) asm volatile("" : : : "memory");
+    sends.join();
+  }
+  SAME(elsewhere, 0);
 }
 
 }  // namespace process_signals

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
       part{"server", &server},
       part{"goes_on", &goes_on},
       part{"computes", &computes},
+      part{"computes_beside_who_sends", &computes_beside_who_sends},
       part{"told", &told},
       part{"queued", &queued},
       part{"setting", &setting},

@@ -11,6 +11,7 @@ void server();
 void restarts();
 void goes_on();
 void computes();
+void computes_beside_who_sends();
 // told.cpp
 void told();
 void queued();
