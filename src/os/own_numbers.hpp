@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors that the program has not asked for have high numbers: out of the way of one that
-// counts on getting the lowest, or closes what it did not open from below.
+// counts on getting the lowest, or closes what it did not open from below. Which they are is known,
+// so that one that closes all there are can be kept from closing them
+// (pthread/preload/closing.hpp).
 #pragma once
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
 
 namespace strata::os {
 
@@ -18,18 +23,33 @@ inline int first_own_number() noexcept {
   return static_cast<int>(std::min(high, limit.rlim_cur / 4 * 3));
 }
 
-/// A copy of `fd` with such a number, which programs that are started do not have. -1, with errno,
-/// where there is no room for one.
-inline int copy_out_of_the_way(int fd) noexcept {
-  return fcntl(fd, F_DUPFD_CLOEXEC, first_own_number());
-}
-
+/// A copy of `fd` with such a number, or one from `lowest` on, which programs that are started do
+/// not have. -1, with errno, where there is no room for one.
+int copy_out_of_the_way(int fd, int lowest = first_own_number()) noexcept;
 /// `fd` with such a number in place of its own; where there is no room, fd as it is.
-inline int move_out_of_the_way(int fd) noexcept {
-  const int moved = copy_out_of_the_way(fd);
-  if (moved < 0) return fd;
-  close(fd);
-  return moved;
+int move_out_of_the_way(int fd) noexcept;
+/// Each of these is closed so.
+void close_own(int fd) noexcept;
+/// It is somebody else's by now, or closed.
+void forget_own_number(int fd) noexcept;
+/// All that there are. In the child of a fork, which has them from its parent.
+void close_all_own() noexcept;
+
+// Relaxed, all: a program that closes, at the same time, what another thread is about to open has
+// no order to rely on. Of higher numbers nobody is told.
+inline constexpr std::size_t own_numbers_max = std::size_t{1} << 20;
+extern constinit std::atomic<int> lowest_own_number;  // that there ever was; INT_MAX: none
+extern constinit std::array<std::atomic<std::uint64_t>, own_numbers_max / 64> own_numbers;
+
+/// Also in handlers, and in the child of a vfork().
+inline bool is_own_number(int fd) noexcept {
+  if (fd < lowest_own_number.load(std::memory_order_relaxed)) [[likely]]
+    return false;
+  const auto n = static_cast<std::size_t>(fd);
+  return n < own_numbers_max &&
+         (own_numbers[n / 64].load(std::memory_order_relaxed) >> n % 64 & 1) != 0;
 }
+/// The lowest from `lowest` on; -1: none. As above.
+int next_own_number(unsigned lowest) noexcept;
 
 }  // namespace strata::os

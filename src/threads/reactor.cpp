@@ -51,16 +51,16 @@ class reactor {
     w.watched_once = true;
     if (const int error = begin()) return fail(w, error);
     if (const int error = note(w)) return fail(w, error);
-    epoll_event e{};
-    e.events = w.events | EPOLLONESHOT;
-    e.data.u64 = w.number;
-    w.watched = w.fd;
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0) return note_whose(w);
+    if (add(w, w.fd)) return note_whose(w);
+    if ((errno == EBADF || errno == EINVAL) && is_set_gone()) {
+      w.watched = -1;
+      if (const int error = begin_anew()) return fail(w, error);
+      if (add(w, w.fd)) return note_whose(w);
+    }
     if (errno == EEXIST) {
       w.watched = os::copy_out_of_the_way(w.fd);
-      if (w.watched < 0) w.watched = fcntl(w.fd, F_DUPFD_CLOEXEC, 3);
-      if (w.watched >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0)
-        return note_whose(w);
+      if (w.watched < 0) w.watched = os::copy_out_of_the_way(w.fd, 3);
+      if (w.watched >= 0 && add(w, w.watched)) return note_whose(w);
     }
     // EPERM: a regular file, which is always ready.
     w.is_watchable = errno != EPERM;
@@ -91,15 +91,29 @@ class reactor {
     });
   }
 
-  // In the child of a fork. Its thread is not here, its lock may be held for ever, and its epoll is
-  // the parent's. `before` was forgotten before it: those who look for leaks find both.
-  void leave_to_parent(reactor* before) noexcept {
-    if (epoll_ >= 0) close(epoll_);
-    forgotten_ = before;
-  }
+  // In the child of a fork. Its thread is not here, its lock may be held for ever, and its set and
+  // its copies, which are closed, are the parent's. `before` was forgotten before it: those who
+  // look for leaks find both.
+  void leave_to_parent(reactor* before) noexcept { forgotten_ = before; }
 
-  [[nodiscard]] bool has(int fd) const noexcept {
-    return epoll_.load(std::memory_order_relaxed) == fd;
+  // Another number for what we have under this one.
+  bool move_away(int fd) noexcept {
+    const std::lock_guard lock(mutex_);
+    const bool is_set = epoll_.load(std::memory_order_relaxed) == fd;
+    if (!is_set && whose_.find(fd) == whose_.end()) return false;
+    const int fresh = os::copy_out_of_the_way(fd);
+    if (fresh < 0) return false;
+    if (is_set) {
+      epoll_.store(fresh, std::memory_order_relaxed);
+    } else {
+      watch_by(fd, fresh);
+    }
+    os::forget_own_number(fd);
+    return true;
+  }
+  void watch_by_other(int fd, int fresh) noexcept {
+    const std::lock_guard lock(mutex_);
+    watch_by(fd, fresh);
   }
 
  private:
@@ -113,11 +127,72 @@ class reactor {
     }
     const os::no_signals there;
     try {
-      std::thread([this] { run(); }).detach();
+      std::thread([this, set = sets_] { run(set); }).detach();
       running_ = true;
     } catch (const std::exception&) {  // refused; there may be room for it later
     }
     return running_ ? 0 : EAGAIN;
+  }
+
+  // Whether the kernel watches `fd` for w.
+  bool add(io_wait& w, int fd) noexcept {
+    epoll_event e{};
+    e.events = w.events | EPOLLONESHOT;
+    e.data.u64 = w.number;
+    w.watched = fd;
+    return epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e) == 0;
+  }
+
+  // The program has closed what it did not open, and maybe opened something in its place.
+  bool is_set_gone() {
+    epoll_event e{};
+    const int error = errno;
+    const int n = epoll_wait(epoll_, &e, 1, 0);
+    const bool is_gone = n < 0 && errno != EINTR;
+    if (n > 0) tell(e);
+    errno = error;
+    return is_gone;
+  }
+
+  // Another set, with a thread of its own, and with all waits. Who sleeps in the former one, which
+  // is there as long as that lasts, tells what it still hears of, and ends.
+  int begin_anew() {
+    leave_set();
+    const int error = begin();
+    watch_all_again(error);
+    return error;
+  }
+
+  void leave_set() noexcept {
+    os::forget_own_number(epoll_.exchange(-1, std::memory_order_relaxed));
+    running_ = false;
+    ++sets_;
+  }
+
+  // `error`: they cannot be watched any more.
+  void watch_all_again(int error) {
+    whose_.clear();
+    for (const auto& one : waits_) {
+      io_wait& w = *one.second;
+      if (w.watched < 0) continue;
+      if (error != 0 || !add(w, w.watched)) {
+        fail(w, error != 0 ? error : errno);
+      } else {
+        note_whose(w);
+      }
+    }
+  }
+
+  void watch_by(int fd, int fresh) noexcept {
+    const auto it = whose_.find(fd);
+    if (it == whose_.end()) return;
+    const auto found = waits_.find(it->second);
+    if (found == waits_.end()) return;
+    io_wait& w = *found->second;
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+    whose_.erase(it);
+    if (w.fd == fd) w.fd = fresh;
+    add(w, fresh) ? note_whose(w) : fail(w, errno);
   }
 
   // Nor here.
@@ -149,34 +224,44 @@ class reactor {
       epoll_ctl(epoll_, EPOLL_CTL_DEL, w.watched, nullptr);
       whose_.erase(it);
     }
-    if (w.watched != w.fd) close(w.watched);
+    if (w.watched != w.fd) os::close_own(w.watched);
   }
 
   void fail(io_wait& w, int error) {
     w.error = error;
-    if (w.watched != w.fd && w.watched >= 0) close(w.watched);
+    if (w.watched != w.fd && w.watched >= 0) os::close_own(w.watched);
     w.watched = -1;
     unpark(&w, 1);
   }
 
-  void run() {
+  // A copy: the kernel's structure is packed.
+  void tell(const epoll_event& e) {
+    const std::uint64_t which = e.data.u64;
+    const auto found = waits_.find(which);
+    if (found != waits_.end()) unpark(found->second, 1);
+  }
+
+  void run(std::uint64_t mine) {
     const os::own_thread here("strata-io");
     std::array<epoll_event, 64> happened;
     for (;;) {
-      const int n = epoll_wait(epoll_, happened.data(), happened.size(), -1);
+      const int set = epoll_.load(std::memory_order_relaxed);
+      const int n = epoll_wait(set, happened.data(), happened.size(), -1);
+      const bool is_gone = n < 0 && errno != EINTR;
       const std::lock_guard lock(mutex_);
-      for (int i = 0; i < n; ++i) {
-        // A copy: the kernel's structure is packed.
-        const std::uint64_t which = happened[static_cast<std::size_t>(i)].data.u64;
-        const auto found = waits_.find(which);
-        if (found != waits_.end()) unpark(found->second, 1);
-      }
+      for (int i = 0; i < n; ++i) tell(happened[static_cast<std::size_t>(i)]);
+      if (mine != sets_) return;
+      // It may have been moved meanwhile.
+      if (!is_gone || set != epoll_.load(std::memory_order_relaxed)) continue;
+      (void)begin_anew();
+      return;
     }
   }
 
   std::atomic<int> epoll_{-1};  // made for the first wait; changed with mutex_
   [[maybe_unused]] reactor* forgotten_ = nullptr;
   bool running_ = false;
+  std::uint64_t sets_ = 0;  // that have been left
   std::mutex mutex_;
   std::uint64_t numbers_ = 0;
   std::unordered_map<std::uint64_t, io_wait*> waits_;
@@ -234,9 +319,15 @@ unparked wait_for_events(event_wait& how) {
   return why;
 }
 
-bool is_for_waits(int fd) noexcept {
-  const reactor* const r = current_one.load(std::memory_order_acquire);
-  return r != nullptr && r->has(fd);
+bool move_descriptor_waits(int fd) noexcept {
+  const uninterrupted guard;
+  reactor* const r = current_one.load(std::memory_order_acquire);
+  return r != nullptr && r->move_away(fd);
+}
+
+void watch_by_other_number(int fd, int fresh) noexcept {
+  const uninterrupted guard;
+  if (reactor* const r = current_one.load(std::memory_order_acquire)) r->watch_by_other(fd, fresh);
 }
 
 void forget_descriptor_waits_of(const scheduler& s) noexcept {
@@ -250,6 +341,7 @@ void forget_descriptor_waits() {
     parents->leave_to_parent(forgotten_ones);
     forgotten_ones = parents;
   }
+  os::close_all_own();
   descriptor_turn::forget_all();
 }
 

@@ -17,6 +17,7 @@
 #include "strata/detail/worker.hpp"
 #include "sync/spin_lock.hpp"
 #include "threads/errno_here.hpp"
+#include "threads/reactor.hpp"
 
 namespace strata::preload {
 
@@ -73,7 +74,7 @@ struct descriptor_copy::list {
       while (bucket != nullptr) {
         descriptor_copy& one = *bucket;
         take_out(one);
-        close(one.number_);
+        os::close_own(one.number_);
         descriptor_copy* sharer = &one;
         do {
           sharer->number_ = -1;
@@ -109,7 +110,7 @@ descriptor_copy* descriptor_copy::first_of_same(int fd, descriptor_copy* like) n
   for (descriptor_copy* one = like; one != nullptr; one = one->next_) {
     if (one->file_ != file_) continue;
     if (file_.number < 0) return one;
-    const long differ = syscall(SYS_kcmp, here, here, KCMP_FILE, fd, one->number_);
+    const long differ = syscall(SYS_kcmp, here, here, KCMP_FILE, fd, one->number());
     if (differ == 0) return one;
     if (differ < 0) {
       turns_by_ = one->turns_by_;
@@ -120,7 +121,7 @@ descriptor_copy* descriptor_copy::first_of_same(int fd, descriptor_copy* like) n
 }
 
 void descriptor_copy::join(descriptor_copy& first) noexcept {
-  number_ = first.number_;
+  number_ = first.number();
   turns_by_ = first.turns_by_;
   sharer_ = first.sharer_;
   sharer_before_ = &first;
@@ -168,17 +169,26 @@ descriptor_copy::~descriptor_copy() {
       list::take_out(*this);
       if (&other != this) list::put(other, list::first_like(other.file_));
     }
-    if (&other == this) close(number_);
+    if (&other == this) os::close_own(number_);
   }
   detail::set_errno_here(error);
 }
 
-bool descriptor_copy::is_one(int fd) noexcept {
+bool descriptor_copy::move_away(int fd) noexcept {
   const detail::posix::holding held(list::lock);
-  for (const descriptor_copy* one : list::first) {
-    for (; one != nullptr; one = one->next_) {
-      if (one->number_ == fd) return true;
-    }
+  for (descriptor_copy* one : list::first) {
+    while (one != nullptr && one->number() != fd) one = one->next_;
+    if (one == nullptr) continue;
+    const int fresh = os::copy_out_of_the_way(fd);
+    if (fresh < 0) return false;
+    descriptor_copy* sharer = one;
+    do {
+      sharer->number_ = fresh;
+      sharer = sharer->sharer_;
+    } while (sharer != one);
+    detail::watch_by_other_number(fd, fresh);
+    os::forget_own_number(fd);
+    return true;
   }
   return false;
 }

@@ -27,6 +27,7 @@
 #include <exception>
 
 #include "os/clock.hpp"
+#include "pthread/preload/closing.hpp"
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/shared_memory.hpp"
@@ -276,6 +277,19 @@ long forward_syscall(long number, ...) {
     case SYS_mremap:
     case SYS_shmat:
       return strata::preload::call_mapping(number, given);
+    case SYS_close:
+      return strata::preload::close_one(static_cast<int>(given.a));
+    case SYS_close_range:
+      return strata::preload::close_range_of(static_cast<unsigned>(given.a),
+                                             static_cast<unsigned>(given.b),
+                                             static_cast<int>(given.c));
+#if defined(SYS_dup2)
+    case SYS_dup2:
+      return strata::preload::replace(static_cast<int>(given.a), static_cast<int>(given.b));
+#endif
+    case SYS_dup3:
+      return strata::preload::replace_with(static_cast<int>(given.a), static_cast<int>(given.b),
+                                           static_cast<int>(given.c));
     default:
       return strata::preload::pass_on(number, given);
   }

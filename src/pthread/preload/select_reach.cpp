@@ -8,9 +8,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "pthread/preload/copies.hpp"
+#include "os/own_numbers.hpp"
 #include "threads/errno_here.hpp"
-#include "threads/reactor.hpp"
 
 namespace strata::preload {
 namespace {
@@ -24,7 +23,7 @@ int highest_number() noexcept {
     int fd = -1;
     const char* const end = one->d_name + std::strlen(one->d_name);
     if (std::from_chars(one->d_name, end, fd).ptr != end || fd <= highest) continue;
-    if (fd == dirfd(all) || descriptor_copy::is_one(fd) || detail::is_for_waits(fd)) continue;
+    if (fd == dirfd(all) || os::is_own_number(fd)) continue;
     highest = fd;
   }
   closedir(all);

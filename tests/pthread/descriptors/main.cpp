@@ -49,6 +49,8 @@ int main(int argc, char** argv) {
       part{"replaced_counters", &replaced_counters},
       part{"replaced_counters_alike", &replaced_counters_alike},
       part{"replaced_while_writing", &replaced_while_writing},
+      part{"closed_without_knowing", &closed_without_knowing},
+      part{"replaced_without_knowing", &replaced_without_knowing},
       part{"broken_pipes", &broken_pipes},
       part{"descriptors_of_a_child", &descriptors_of_a_child},
       part{"forked", &forked},

@@ -36,6 +36,8 @@ void replaced_meanwhile();
 void replaced_counters();
 void replaced_counters_alike();
 void replaced_while_writing();
+void closed_without_knowing();
+void replaced_without_knowing();
 void broken_pipes();
 void descriptors_of_a_child();
 void forked();
