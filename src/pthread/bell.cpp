@@ -5,12 +5,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "pthread/signals.hpp"
 
 namespace strata::detail::posix {
 namespace {
 
 const char mark_of_rings = 0;
+
+// The child of a vfork(), which has our memory, may ring as well: that is for the sleeper, too.
+// Relaxed: stored before the sleeper can be found.
+constinit std::atomic<pid_t> process_of_sleeper{0};
 
 // The C library's call does not tell what has been sent to a thread from what has not. -1: none
 // came; also when the wait has been interrupted.
@@ -25,7 +31,10 @@ bool bell::is_marked(const siginfo_t& info) noexcept {
          info.si_value.sival_ptr == &mark_of_rings;
 }
 
-pid_t bell_signals::caller() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
+pid_t bell_signals::caller() noexcept {
+  process_of_sleeper.store(getpid(), std::memory_order_relaxed);
+  return static_cast<pid_t>(syscall(SYS_gettid));
+}
 
 void bell_signals::send_ring(pid_t to) noexcept {
   siginfo_t info{};
@@ -34,7 +43,8 @@ void bell_signals::send_ring(pid_t to) noexcept {
   info.si_pid = getpid();
   info.si_uid = getuid();
   info.si_value.sival_ptr = const_cast<char*>(&mark_of_rings);
-  syscall(SYS_rt_tgsigqueueinfo, getpid(), to, ring_number, &info);
+  syscall(SYS_rt_tgsigqueueinfo, process_of_sleeper.load(std::memory_order_relaxed), to,
+          ring_number, &info);
 }
 
 // Where the kernel has no room for what there is to say it keeps the number alone. For what kill()

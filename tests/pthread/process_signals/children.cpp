@@ -121,4 +121,25 @@ void forks_in_a_handler() {
   signal(SIGUSR2, SIG_DFL);
 }
 
+// As programs do that start others: the child of a vfork() sets all signals to what they were, and
+// has its parent's memory. What comes for the parent afterwards is handled as ever.
+void sets_signals_in_a_child() {
+  handle(SIGUSR2, 0);
+  for (int i = 1; i <= 20; ++i) {
+    const pid_t child = vfork();
+    if (child == 0) {
+      struct sigaction usual {};
+      usual.sa_handler = SIG_DFL;
+      for (int number = 1; number < NSIG; ++number) sigaction(number, &usual, nullptr);
+      _exit(0);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) != child) SAME(errno, EINTR);
+    SAME(status, 0);
+    std::thread sends([] { SAME(kill(getpid(), SIGUSR2), 0); });
+    wait_until_handled(i);
+    sends.join();
+  }
+}
+
 }  // namespace process_signals

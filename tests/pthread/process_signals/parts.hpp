@@ -34,5 +34,6 @@ void sent_by_system_calls();
 void in_a_child();
 void child_of_a_thread();
 void forks_in_a_handler();
+void sets_signals_in_a_child();
 
 }  // namespace process_signals
