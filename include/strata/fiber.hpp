@@ -47,7 +47,9 @@ namespace strata {
 /// which token() and invoke() pass them; then follow frame variables and fibers; `void start()` is
 /// the initialization fiber. (A constructor that takes the parameters works as well; without one,
 /// frame variables begin as zero, as an aggregate's do.) The frame lives from its start until
-/// terminate().
+/// terminate(). A computation that fails, because an exception left a fiber, leaves the frames that
+/// lived: others may know their slots. They stay until the runtime ends, and are not destroyed: let
+/// no exception leave a fiber where that is more than an end.
 class threaded {
  public:
   threaded() noexcept = default;
