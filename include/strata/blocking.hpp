@@ -82,8 +82,9 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
 /// Who waits without a timeout does not keep its runtime from ending, and goes no further then.
 ///
 /// Without a timeout a wait lasts as long as the socket says (SO_RCVTIMEO, SO_SNDTIMEO), if it has
-/// been told: then the result is EAGAIN, that of connect() EINPROGRESS, as the system's. wait()
-/// heeds no such time, as poll() does not.
+/// been told: then the result is EAGAIN, that of connect() EINPROGRESS, as the system's; another
+/// connect() waits on for the same connection, and is late with EALREADY. wait() heeds no such
+/// time, as poll() does not.
 ///
 /// Where it differs from a call that blocks: write() and send() return as soon as they have written
 /// something, which may be less than all (write_all() and send_all() go on), and those that receive

@@ -387,7 +387,14 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes, std::chrono::nan
   int error = 0;
   socklen_t size = sizeof error;
   if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return -1;
-  return error == 0 ? 0 : detail::fail_with(error);
+  if (error != 0) return detail::fail_with(error);
+  // What went wrong is told once, perhaps to another who waited for the same: the state tells all.
+  sockaddr_storage other;
+  size = sizeof other;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&other), &size) != 0 &&
+      detail::errno_here() == ENOTCONN)
+    return detail::fail_with(ECONNABORTED);  // as the system's, where it has lost the reason
+  return 0;
 }
 
 }  // namespace strata::io

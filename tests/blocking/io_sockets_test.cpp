@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections and datagrams: who accepts, connects, sends and receives suspends a thread alone.
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -167,12 +169,21 @@ TEST_P(io_on, nobody_waits_for_the_room_of_a_local_receiver) {
 }
 
 template <class Call>
-void expect_late(int error, const Call& call) {
+void expect_late(int error, const Call& call, std::chrono::nanoseconds at_least = 2ms) {
   const auto before = std::chrono::steady_clock::now();
   EXPECT_EQ(call(), -1);
   EXPECT_EQ(detail::errno_here(), error);
-  EXPECT_GE(std::chrono::steady_clock::now() - before, 2ms);
+  EXPECT_GE(std::chrono::steady_clock::now() - before, at_least);
 }
+
+// Whoever wants a connection to it waits: the kernel drops what comes, and nobody is told.
+struct silent_listener : listener {
+  silent_listener() {
+    sock_filter nothing{BPF_RET | BPF_K, 0, 0, 0};
+    const sock_fprog all{1, &nothing};
+    EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof all), 0);
+  }
+};
 
 // Where the caller gives none.
 void expect_times_of_sockets_to_be_heeded() {
@@ -195,24 +206,17 @@ void expect_times_of_sockets_to_be_heeded() {
   EXPECT_EQ(io::write_all(s.end[0], some.data(), some.size()), 0U);
   EXPECT_EQ(detail::errno_here(), EAGAIN);
 
-  const listener full(0);
-  ASSERT_EQ(setsockopt(full.fd, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof little), 0);
-  expect_late(EAGAIN, [&] { return io::accept(full.fd, nullptr, nullptr); });
-  std::vector<int> clients;
+  const silent_listener at;
+  ASSERT_EQ(setsockopt(at.fd, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof little), 0);
+  expect_late(EAGAIN, [&] { return io::accept(at.fd, nullptr, nullptr); });
+  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &little, sizeof little), 0);
   const auto connect = [&] {
-    return io::connect(clients.back(), reinterpret_cast<const sockaddr*>(&full.address),
-                       sizeof full.address);
+    return io::connect(client, reinterpret_cast<const sockaddr*>(&at.address), sizeof at.address);
   };
-  int answer = 0;
-  for (int i = 0; i < 20 && answer == 0; ++i) {
-    clients.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    setsockopt(clients.back(), SOL_SOCKET, SO_SNDTIMEO, &little, sizeof little);
-    answer = connect();
-  }
-  EXPECT_EQ(answer, -1) << "there is room for all";
-  EXPECT_EQ(detail::errno_here(), EINPROGRESS);
+  expect_late(EINPROGRESS, connect);
   expect_late(EALREADY, connect);
-  for (const int fd : clients) close(fd);
+  close(client);
 }
 
 TEST_P(io_on, a_socket_has_times_of_its_own) {
@@ -227,13 +231,49 @@ TEST_P(io_on, a_longer_wait_than_the_socket_says_is_asked_for) {
   rt.run([] {
     const pair s(true);
     const timeval least{0, 1};
-    ASSERT_EQ(setsockopt(s.end[0], SOL_SOCKET, SO_RCVTIMEO, &least, sizeof least), 0);
+    for (const int fd : s.end)
+      ASSERT_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &least, sizeof least), 0);
+    timeval rounded{};  // up to a tick of the kernel
+    socklen_t size = sizeof rounded;
+    ASSERT_EQ(getsockopt(s.end[0], SOL_SOCKET, SO_RCVTIMEO, &rounded, &size), 0);
+    const auto longer = 4 * std::chrono::microseconds(rounded.tv_usec);
+    ASSERT_GT(longer, 0us);
     char c = 0;
     thread reader({.name = "reader"}, [&] { EXPECT_EQ(io::recv(s.end[0], &c, 1, 0, 1h), 1); });
     (void)text_when("reader", "waiting for file descriptor");
+    // Meanwhile the time that the reader's socket has is over, too.
+    char other = 0;
+    expect_late(
+        ETIMEDOUT, [&] { return io::recv(s.end[1], &other, 1, 0, longer); }, longer);
     EXPECT_EQ(io::send(s.end[1], "x", 1, 0), 1);
     reader.join();
     EXPECT_EQ(c, 'x');
+  });
+}
+
+// The kernel says once what went wrong; who asks afterwards is not connected either.
+TEST_P(io_on, a_connection_that_fails_fails_for_all_who_wait_for_it) {
+  runtime rt(settings());
+  rt.run([] {
+    const silent_listener at;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    std::array<int, 2> errors{};
+    const auto connect = [&](int& error) {
+      EXPECT_EQ(
+          io::connect(fd, reinterpret_cast<const sockaddr*>(&at.address), sizeof at.address, 1h),
+          -1);
+      error = detail::errno_here();
+    };
+    thread one({.name = "one"}, [&] { connect(errors[0]); });
+    thread two({.name = "two"}, [&] { connect(errors[1]); });
+    for (const char* const name : {"one", "two"})
+      (void)text_when(name, "waiting for file descriptor");
+    shutdown(fd, SHUT_RDWR);
+    one.join();
+    two.join();
+    std::ranges::sort(errors);
+    EXPECT_EQ(errors, (std::array<int, 2>{ECONNABORTED, ECONNRESET}));
+    close(fd);
   });
 }
 
