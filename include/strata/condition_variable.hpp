@@ -208,12 +208,17 @@ class condition_variable {
     try {
       // Not by m->unlock(), which is for the thread that waits.
       queue_.wait([](void* held) { static_cast<mutex*>(held)->word_.unlock(); }, m, deadline_ns);
-      m->lock();  // which throws nothing of this kind:
     } catch (const std::exception&) {
       m->owner_.take();  // it could not wait, and has not unlocked
       throw;
     } catch (...) {
       m->lock();  // the thread is left here: see thread_exit.hpp
+      throw;
+    }
+    try {
+      m->lock();
+    } catch (...) {
+      m->lock();  // it is left while it locks
       throw;
     }
   }
@@ -225,7 +230,8 @@ class condition_variable {
 void notify_all_at_thread_exit(condition_variable& changed, std::unique_lock<mutex> lock);
 
 /// std::condition_variable_any. As condition_variable; but a lock that cannot be had again ends the
-/// program, as the standard has it: one whose lock() throws twice.
+/// program, as the standard has it: one whose lock() throws twice. What it throws once leaves the
+/// wait, with the lock held, unless the thread is being left already.
 class condition_variable_any {
  public:
   /// Throws std::bad_alloc.
@@ -336,15 +342,32 @@ class condition_variable_any {
     lock.unlock();
     try {
       wait_since(*q, begun);
+    } catch (const std::exception&) {
+      lock_again(lock);
+      throw;
+    } catch (...) {
+      // The thread is left here, which nothing may stop: see thread_exit.hpp.
+      try {
+        lock.lock();
+      } catch (...) {
+        lock_or_end(lock);
+      }
+      throw;
+    }
+    lock_again(lock);
+  }
+  // Whatever it throws, the lock is held: also where the thread is left while it locks.
+  template <class Lock>
+  static void lock_again(Lock& lock) {
+    try {
       lock.lock();
     } catch (...) {
-      // Also of a thread that is left while it locks: see thread_exit.hpp.
-      lock_again(lock);
+      lock_or_end(lock);
       throw;
     }
   }
   template <class Lock>
-  static void lock_again(Lock& lock) noexcept {
+  static void lock_or_end(Lock& lock) noexcept {
     lock.lock();
   }
 

@@ -403,13 +403,14 @@ struct refuses_to_lock {
 };
 
 // Returns 42 if what leaves the wait leaves the lock with the caller.
-int wait_with_a_lock_that_refuses(int times) {
+int wait_with_a_lock_that_refuses(int times, bool without_a_thread_for_it = false) {
   runtime rt(with_workers(1));
-  return rt.run([times] {
+  return rt.run([=] {
     refuses_to_lock lock{.refusals = 0};
     condition_variable_any never;
     lock.lock();
     lock.refusals = times;
+    if (without_a_thread_for_it) refuse_threads();
     try {
       (void)never.wait_for(lock, 1us);
     } catch (const std::runtime_error&) {
@@ -421,6 +422,53 @@ int wait_with_a_lock_that_refuses(int times) {
 
 TEST(condition_variable_any, is_left_with_a_lock_that_was_refused_once) {
   EXPECT_EQ(wait_with_a_lock_that_refuses(1), 42);
+}
+
+// Nor need it be what ends the wait.
+TEST(condition_variable_any, is_left_for_want_of_a_thread_with_a_lock_that_was_refused_once) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  EXPECT_EXIT(std::_Exit(wait_with_a_lock_that_refuses(1, true)), ::testing::ExitedWithCode(42),
+              "");
+}
+
+TEST(condition_variable_any, is_left_by_cancellation_with_a_lock_that_was_refused_once) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    struct shared {
+      refuses_to_lock lock{.refusals = 0};
+      condition_variable_any never;
+      bool waits = false;
+      bool was_held = false;
+      static void* wait(void* all) {
+        auto& s = *static_cast<shared*>(all);
+        int before = 0;
+        strata_pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+        struct at_end {
+          shared& s;
+          ~at_end() {
+            s.was_held = s.lock.is_held;
+            if (s.was_held) s.lock.unlock();
+          }
+        } const look{s};
+        s.lock.lock();
+        s.lock.refusals = 1;
+        s.waits = true;
+        s.never.wait(s.lock, [] { return false; });
+        return nullptr;
+      }
+    } s;
+    pthread_t t{};
+    ASSERT_EQ(strata_pthread_create(&t, nullptr, &shared::wait, &s), 0);
+    while (!s.waits) this_thread::yield();
+    s.lock.m.lock();  // it waits
+    s.lock.m.unlock();
+    ASSERT_EQ(strata_pthread_cancel(t), 0);
+    void* result = nullptr;
+    ASSERT_EQ(strata_pthread_join(t, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+    EXPECT_TRUE(s.was_held);
+  });
 }
 
 TEST(condition_variable_any, a_lock_that_cannot_be_had_again_ends_the_program) {
