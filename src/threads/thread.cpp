@@ -237,7 +237,7 @@ unsigned thread::hardware_concurrency() noexcept {
 
 void thread::join() {
   if (block_ == nullptr) detail::refuse_join();
-  detail::join_thread(*block_, detail::parking::never);
+  detail::join_thread(*block_);
   block_ = nullptr;
 }
 

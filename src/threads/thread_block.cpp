@@ -228,7 +228,7 @@ bool is_joined_by(const thread_block& mine, const thread_block& b) noexcept {
 
 }  // namespace
 
-bool join_thread(thread_block& b, std::int64_t deadline_ns) {
+void join_thread(thread_block& b) {
   const uninterrupted guard;
   thread_block* const mine = current_block_if_any();
   if (&b == mine)
@@ -238,14 +238,13 @@ bool join_thread(thread_block& b, std::int64_t deadline_ns) {
     if (mine != nullptr && is_joined_by(*mine, b)) [[unlikely]]
       refuse_thread(std::errc::resource_deadlock_would_occur,
                     "strata::thread::join: a thread that joins the calling one");
-    if (deadline_ns == parking::never && this_worker().owner != nullptr) {
-      if (!suspend_for(b, &commit_early_join, &b)) suspend(&commit_join, &b);
-    } else if (!park_until_end(b, deadline_ns)) {
-      return false;
+    if (this_worker().owner == nullptr) {
+      (void)park_until_end(b, parking::never);
+    } else if (!suspend_for(b, &commit_early_join, &b)) {
+      suspend(&commit_join, &b);
     }
   }
   free_ended(b);
-  return true;
 }
 
 bool await_end(thread_block& b, std::int64_t deadline_ns) {

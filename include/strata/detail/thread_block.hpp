@@ -61,9 +61,8 @@ struct thread_block : task {
   void (*destroy)(thread_block&) noexcept = nullptr;  // what it calls, after the call
 };
 
-// Blocks until it has ended, and frees it. `timeout`: false when the deadline came first, and the
-// block still exists.
-bool join_thread(thread_block& b, std::int64_t deadline_ns);
+// Blocks until it has ended, and frees it.
+void join_thread(thread_block& b);
 // It frees itself at its end.
 void detach_thread(thread_block& b) noexcept;
 // Frees what was never started, on the worker for which it was made.
