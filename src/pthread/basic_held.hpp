@@ -12,7 +12,8 @@
 
 namespace strata::detail::posix {
 
-// Signals: add(info), take(set, info), forget(), bits(). Holding: holds a Lock while it exists.
+// Signals: add(info), take(set, info), forget(), bits(), which may be fewer from one time to the
+// next. Holding: holds a Lock while it exists.
 template <class Signals, class Lock, class Holding, template <class> class Atomic = std::atomic>
 class basic_held {
  public:
@@ -25,6 +26,13 @@ class basic_held {
   // Relaxed: the masks' locks order it.
   [[nodiscard]] std::uint64_t numbers() const noexcept {
     return numbers_.load(std::memory_order_relaxed);
+  }
+  // The same as it is by now.
+  std::uint64_t look() noexcept {
+    if (numbers() == 0) return 0;
+    const Holding guard(lock_);
+    note();
+    return numbers();
   }
   // The number of one of `set`; 0: none.
   template <class Set, class Info>

@@ -13,7 +13,7 @@ constinit basic_held<pending_signals, spin_lock, holding> of_process;
 }  // namespace
 
 void hold_signal(const siginfo_t& info) noexcept { of_process.hold(info); }
-std::uint64_t held_signals() noexcept { return of_process.numbers(); }
+std::uint64_t held_signals() noexcept { return of_process.look(); }
 int take_held(const sigset_t& set, siginfo_t& info) noexcept { return of_process.take(set, info); }
 void forget_held_signals() noexcept { of_process.forget(); }
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <utility>
@@ -17,6 +18,14 @@ namespace {
 bool is_real_time(int number) noexcept { return number >= SIGRTMIN; }
 
 constinit kept_signal* free_kept = nullptr;
+
+// Of each number, how often it has been ignored. Relaxed: who ignores one and who looks for it are
+// ordered by the program, or either may come first. One that has been pending for 2^32 of them is
+// there again.
+constinit std::array<std::atomic<std::uint32_t>, NSIG> times_ignored{};
+std::uint32_t ignored_by_now(int number) noexcept {
+  return times_ignored[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
+}
 
 // From the kernel itself: malloc() may be what a handler has interrupted.
 kept_signal* more_kept() noexcept {
@@ -57,12 +66,18 @@ bool is_plain(const siginfo_t& info) noexcept {
 
 constinit spin_lock kept_signals_lock;
 
+void note_ignored(int number) noexcept {
+  times_ignored[static_cast<std::size_t>(number)].fetch_add(1, std::memory_order_relaxed);
+}
+
 bool pending_signals::add(const siginfo_t& info) noexcept {
   const int number = info.si_signo;
-  if (has_signal(numbers, number) && !is_real_time(number)) return true;
+  const bool is_there = has(number);
+  if (is_there && !is_real_time(number)) return true;
   kept_signal* const k = is_plain(info) ? nullptr : take_kept();
   if (k == nullptr && is_real_time(number)) return false;
   sigaddset(&numbers, number);
+  if (!is_there) ignored_before[static_cast<std::size_t>(number)] = ignored_by_now(number);
   if (k == nullptr) return true;  // the number is known
   k->info = info;
   k->next = nullptr;
@@ -72,7 +87,7 @@ bool pending_signals::add(const siginfo_t& info) noexcept {
 
 int pending_signals::take(const sigset_t& set, siginfo_t& info) noexcept {
   for (int number = 1; number < NSIG; ++number) {
-    if (!has_signal(numbers, number) || !has_signal(set, number)) continue;
+    if (!has_signal(set, number) || !has(number)) continue;
     info = about_signal(number, nullptr);
     kept_signal** const at = find_kept(*this, number);
     if (kept_signal* const k = *at) {
@@ -91,17 +106,23 @@ void pending_signals::forget() noexcept {
   while (infos != nullptr) give_kept(*std::exchange(infos, infos->next));
 }
 
+bool pending_signals::has(int number) noexcept {
+  if (!has_signal(numbers, number)) return false;
+  if (ignored_before[static_cast<std::size_t>(number)] == ignored_by_now(number)) return true;
+  forget(number);
+  return false;
+}
+
 void pending_signals::forget(int number) noexcept {
-  if (!has_signal(numbers, number)) return;
   sigdelset(&numbers, number);
   kept_signal** at = &infos;
   while (*(at = find_kept(*this, number)) != nullptr) give_kept(*std::exchange(*at, (*at)->next));
 }
 
-std::uint64_t pending_signals::bits() const noexcept {
+std::uint64_t pending_signals::bits() noexcept {
   std::uint64_t bits = 0;
   for (int number = 1; number < NSIG; ++number) {
-    if (has_signal(numbers, number)) bits |= signal_bit(number);
+    if (has(number)) bits |= signal_bit(number);
   }
   return bits;
 }

@@ -162,9 +162,10 @@ fate await_thread(record& r, process_offer& o, siginfo_t& info, const struct sig
       if (has_ended || left_ns <= 0) {
         if (r.offer == &o) r.offer = nullptr;
         if (has_ended) return fate::to_be_offered;
-        (void)take_pending(r, it, info);
+        const bool was_ignored = take_pending(r, it, info) == 0;  // since it was offered
         // Who was not woken has nothing that ends its next wait.
         if (!o.has_woken) r.more.signalled.store(has_to_handle(r), std::memory_order_relaxed);
+        if (was_ignored) return fate::taken;
         if (is_blocked) return fate::to_be_offered;
         return will_handle(r, o, how) ? fate::ours : fate::to_be_offered;
       }

@@ -49,25 +49,10 @@ int take_pending(record& r, const sigset_t& set, siginfo_t& info) {
   return number;
 }
 
-void forget_ignored(int number) noexcept {
-  const auto forget = [](record& r, void* argument) {
-    const int it = *static_cast<const int*>(argument);
-    const holding lock(r.more.lock);
-    r.pending.forget(it);
-    tell_taken(r, it);
-    return false;
-  };
-  (void)first_record(forget, &number);
-  siginfo_t info;
-  while (take_held(only(number), info) != 0) {
-  }
-}
-
-bool has_to_handle(const record& r) noexcept {
-  const std::uint64_t held = held_signals();
+bool has_to_handle(record& r) noexcept {
+  const std::uint64_t there = r.pending.bits() | held_signals();
   for (int number = 1; number < NSIG; ++number) {
-    const bool is_there = has_signal(r.pending.numbers, number) || (held & signal_bit(number)) != 0;
-    if (is_there && !has_signal(r.blocked, number)) return true;
+    if ((there & signal_bit(number)) != 0 && !has_signal(r.blocked, number)) return true;
   }
   return false;
 }
@@ -89,9 +74,9 @@ bool is_handled(int number, struct sigaction& how) noexcept {
 bool has_signals_beyond(record& r, const sigset_t& mask) noexcept {
   const std::uint64_t held = held_signals();
   const holding lock(r.more.lock);
+  const std::uint64_t there = r.pending.bits() | held;
   for (int number = 1; number < NSIG; ++number) {
-    const bool is_there = has_signal(r.pending.numbers, number) || (held & signal_bit(number)) != 0;
-    if (is_there && !has_signal(mask, number)) return true;
+    if ((there & signal_bit(number)) != 0 && !has_signal(mask, number)) return true;
   }
   return false;
 }
@@ -110,12 +95,13 @@ int strata_sigpending(sigset_t* set) {
   end_left_handlers(r);
   const std::uint64_t held = held_signals();
   const holding lock(r.more.lock);
+  const std::uint64_t own = r.pending.bits();
   for (int number = 1; number < NSIG; ++number) {
     // What waits for the process at large is pending for those who have blocked it.
     const bool is_blocked = has_signal(r.blocked, number);
     if (!is_blocked) sigdelset(set, number);
     const bool is_held = (held & signal_bit(number)) != 0;
-    if (has_signal(r.pending.numbers, number) || (is_held && is_blocked)) sigaddset(set, number);
+    if ((own & signal_bit(number)) != 0 || (is_held && is_blocked)) sigaddset(set, number);
   }
   return 0;
 }

@@ -63,10 +63,6 @@ void end_signals(record& r) noexcept;
 // again and again, by those who would pay for looking whether it was they.
 extern constinit std::atomic<bool> any_was_sent;
 
-// The program ignores it from now on: what is pending of it, for whomever, is thrown away, as the
-// kernel does with what it has itself.
-void forget_ignored(int number) noexcept;
-
 // The thread that runs main() under the command, where one does; null in all other programs.
 extern constinit std::atomic<record*> main_record;
 
@@ -112,7 +108,7 @@ bool add_pending(record& r, const siginfo_t& info) noexcept;
 // The lowest number of those in `set`; 0: none.
 int take_pending(record& r, const sigset_t& set, siginfo_t& info);
 // Also of what is held for the process (held_signals.hpp).
-[[nodiscard]] bool has_to_handle(const record& r) noexcept;
+[[nodiscard]] bool has_to_handle(record& r) noexcept;
 // It runs the handler of that one, which may be interrupted by another. Also without the lock.
 [[nodiscard]] inline bool runs_handler_of(const record& r, int number) noexcept {
   // Seq_cst: see will_handle() in signal_offers.cpp.

@@ -12,6 +12,7 @@
 #include "os/no_signals.hpp"
 #include "pthread/bell.hpp"
 #include "pthread/fork.hpp"
+#include "pthread/pending_signals.hpp"
 #include "pthread/preload/asked_handlers.hpp"
 #include "pthread/reminders.hpp"
 #include "pthread/signal_taker.hpp"
@@ -68,7 +69,7 @@ bool is_ignored_by(int number, const struct sigaction& a) noexcept {
 // The program has set this. A child of vfork() has its parent's memory, and none of its signals.
 void heed_ignored(int number, const struct sigaction* action) {
   if (action == nullptr || !is_ignored_by(number, *action)) return;
-  if (!posix::is_in_child_of_vfork()) posix::forget_ignored(number);
+  if (!posix::is_in_child_of_vfork()) posix::note_ignored(number);
 }
 
 template <class Answer>

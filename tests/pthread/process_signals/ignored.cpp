@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <thread>
@@ -75,6 +77,32 @@ void throw_away_anothers() {
   (void)signal(SIGUSR2, SIG_DFL);
 }
 
+// Handlers may, wherever they interrupt: also what has locked another thread's state, which asking
+// for its name spends its time with.
+void ignore_and_count(int) {
+  (void)signal(SIGUSR2, SIG_IGN);
+  count();
+}
+void ignore_in_handlers() {
+  sem_t ends;
+  SAME(sem_init(&ends, 0, 0), 0);
+  std::thread other([&] {
+    while (sem_wait(&ends) != 0) SAME(errno, EINTR);
+  });
+  SAME(pthread_setname_np(other.native_handle(), "asked"), 0);
+  handle(SIGPROF, SA_RESTART, &ignore_and_count);
+  const itimerval often{{0, 1000}, {0, 1000}};
+  SAME(setitimer(ITIMER_PROF, &often, nullptr), 0);
+  std::array<char, 16> name{};
+  while (handled < 50) SAME(pthread_getname_np(other.native_handle(), name.data(), 16), 0);
+  const itimerval never{};
+  SAME(setitimer(ITIMER_PROF, &never, nullptr), 0);
+  (void)signal(SIGPROF, SIG_IGN);
+  SAME(sem_post(&ends), 0);
+  other.join();
+  (void)signal(SIGUSR2, SIG_DFL);
+}
+
 }  // namespace
 
 void ignored() {
@@ -82,6 +110,7 @@ void ignored() {
   std::thread(&throw_away_ones_own).join();
   is_thrown_away(SIGUSR2, SIG_IGN, [] { SAME(kill(getpid(), SIGUSR2), 0); });
   throw_away_anothers();
+  ignore_in_handlers();
 }
 
 }  // namespace process_signals
