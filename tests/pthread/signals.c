@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of a thread's signals when it goes elsewhere: out of a handler, or into a child. */
 #include <setjmp.h>
+#include <sys/syscall.h>
 
 #include "check.h"
 
@@ -71,6 +72,36 @@ CASE(handlers_that_are_left_block_nothing_any_more) {
   handle(leave);
   end(begin(leave_handlers, NULL));
   signal(SIGUSR1, SIG_DFL);
+}
+/* The next one comes higher up, before anything else asks. */
+static volatile int leaves;
+static void leave_once(int n) {
+  count(n);
+  if (!leaves) return;
+  leaves = 0;
+  siglongjmp(way_out, 1);
+}
+static void ask(int n) {
+  (void)n;
+  SAME(is_pending(SIGUSR1), 0);
+}
+__attribute__((noinline)) static void let_in_from_below(void) {
+  volatile char room[65536];
+  room[0] = 1;
+  let_in_what_leaves();
+  CHECK(room[0] == 1);
+}
+CASE(a_handler_that_comes_after_one_that_was_left_blocks_nothing_again) {
+  SAME(signal(SIGUSR2, ask) == SIG_DFL, 1);
+  handle(leave_once);
+  leaves = 1;
+  if (sigsetjmp(way_out, 1) == 0) let_in_from_below();
+  SAME(syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGUSR2), 0);
+  SAME(times, 1);
+  SAME(pthread_kill(pthread_self(), SIGUSR1), 0);
+  SAME(times, 2);
+  signal(SIGUSR1, SIG_DFL);
+  signal(SIGUSR2, SIG_DFL);
 }
 enum { often = 5 };
 static atomic_int asks_for;

@@ -146,6 +146,8 @@ bool leave(int number, const siginfo_t& info) noexcept {
 // handler that has blocked this one: we say what is blocked here, and look whether it has begun; it
 // says that it begins, and looks what is blocked here.
 void call_on_main(posix::record& main, int number, siginfo_t* info, void* machine, bool may_leave) {
+  // What one that was left has blocked is not to be kept, and put back.
+  posix::end_left_handlers(main);
   const posix::kept_mask mask = posix::keep_mask(main);
   const std::uint64_t before = main.added_by_handlers.load(std::memory_order_relaxed);
   std::uint64_t added = before;
