@@ -32,7 +32,9 @@ constexpr std::uint32_t readers = readers_wait - 1;
 
 // A writer of several processes that has not looked for so long holds no readers back: its process
 // may have ended. One that waits looks every 2 ms.
-constexpr std::int32_t writer_is_gone_ms = 250;
+constexpr std::uint32_t writer_is_gone_ms = 250;
+// By so much another one's time may be later than ours: it has looked since we have.
+constexpr std::uint32_t lead_ms_max = 10'000;
 std::uint32_t now_ms() noexcept { return static_cast<std::uint32_t>(os::now_ns() / 1'000'000); }
 
 class view {
@@ -132,9 +134,8 @@ class view {
     (void)mark(s_.word, has_writer | readers, writers_wait);
   }
   [[nodiscard]] bool is_writer_gone() const noexcept {
-    // Another one's time may be later than ours.
     const std::uint32_t passed = now_ms() - s_.last_look_ms.load(std::memory_order_relaxed);
-    return is_shared() && static_cast<std::int32_t>(passed) > writer_is_gone_ms;
+    return is_shared() && passed > writer_is_gone_ms && passed < 0U - lead_ms_max;
   }
   [[nodiscard]] bool lets_readers_in(std::uint32_t w) const noexcept {
     const std::uint32_t keeps = w & keeps_readers_out();

@@ -85,8 +85,19 @@ CASE(a_writer_whose_process_has_ended_holds_no_readers_back) {
   int status = 0;
   SAME(waitpid(child, &status, 0), child);
   CHECK(WIFSIGNALED(status));
+  /* As the writer has left it: its mark, and when it has looked, in 32 bits of milliseconds. */
+  atomic_uint* const words = (atomic_uint*)&s->lock;
+  const unsigned marked = atomic_load(&words[0]);
+  const unsigned looked_ms = atomic_load(&words[1]);
   SAME(pthread_rwlock_rdlock(&s->lock), 0);
   SAME(pthread_rwlock_unlock(&s->lock), 0);
+  /* However long that is ago. */
+  for (unsigned days = 20; days < 49; days += 7) {
+    atomic_store(&words[0], marked);
+    atomic_store(&words[1], looked_ms - days * 86400000);
+    SAME(pthread_rwlock_tryrdlock(&s->lock), 0);
+    SAME(pthread_rwlock_unlock(&s->lock), 0);
+  }
   SAME(pthread_rwlock_unlock(&s->lock), 0);
   SAME(pthread_rwlock_wrlock(&s->lock), 0);
   SAME(pthread_rwlock_unlock(&s->lock), 0);
