@@ -116,9 +116,9 @@ struct record : thread_block {
   bool opened_any = false;
   signal_offer* offer = nullptr;  // one of `pending`
   // What the kernel has blocked for the handlers that have interrupted main(), as bits; changed by
-  // main() itself. Taken back late where a handler has left by siglongjmp(): the kernel's mask has
-  // the last word. Relaxed: the taker sends a reminder where it finds one, which the kernel holds
-  // back as long as it is so.
+  // main() itself. Taken back late where a handler has left by siglongjmp(), see
+  // end_left_handlers(); on the process's thread the kernel's mask has the last word. Relaxed: the
+  // taker sends a reminder where it finds one, which the kernel holds back as long as it is so.
   std::atomic<std::uint64_t> added_by_handlers{0};
   // The signals whose handlers it runs, as bits: those that end its waits, and those for which the
   // kernel has interrupted main(). The same of siglongjmp(): then main() is reminded of what it
@@ -153,7 +153,8 @@ struct record : thread_block {
   sigset_t forwarded{};  // to that OS thread
 
   // ---- its name ----
-  // The same as more.name, once it has one, for those who look at any time and take no lock.
+  // The same as more.name, once it has one, for those who look at any time and take no lock. An
+  // empty one says that it has one of its own, which is empty: before there is kind_pthread().
   static constexpr std::size_t name_bytes_max = 16;  // with the final zero, as the kernel has it
   std::array<char, name_bytes_max> title{};
 

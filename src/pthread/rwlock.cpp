@@ -31,7 +31,7 @@ constexpr std::uint32_t marks = writers_wait | readers_wait;
 constexpr std::uint32_t readers = readers_wait - 1;
 
 // A writer of several processes that has not looked for so long holds no readers back: its process
-// may have ended. One that waits looks every 2 ms.
+// may have ended. One that waits looks every 2 ms, unless its worker is busy.
 constexpr std::uint32_t writer_is_gone_ms = 250;
 // By so much another one's time may be later than ours: it has looked since we have.
 constexpr std::uint32_t lead_ms_max = 10'000;
@@ -93,18 +93,19 @@ class view {
     if ((w & has_writer) != 0) {
       if (s_.writer.load(std::memory_order_relaxed) != myself()) return EPERM;
       s_.writer.store(nullptr, std::memory_order_relaxed);
+      const bool may_be_parked_for = !is_shared();
       // The last access, with the marks at once: whoever locks it next may end it.
       const std::uint32_t before =
           s_.word.fetch_and(~(has_writer | marks), std::memory_order_release);
-      if ((before & marks) != 0) wake_all();
+      if (may_be_parked_for && (before & marks) != 0) wake_all();
       return 0;
     }
     bool hands_over = false;
     std::uint32_t next = 0;
     do {
       if ((w & readers) == 0) return EINVAL;
-      // A writer of several processes takes the mark with the lock: it looks late, and readers that
-      // were let in meanwhile would come again and again.
+      // Of several processes the mark stays until a writer that has had the lock unlocks it: one
+      // that waits looks late, and readers that were let in meanwhile would come again and again.
       hands_over = (w & readers) == 1 && (w & writers_wait) != 0 && !is_shared();
       next = (w - 1) & ~(hands_over ? marks : 0);
     } while (!s_.word.compare_exchange_weak(w, next, std::memory_order_release,
@@ -154,7 +155,9 @@ class view {
     polled_wait between("read-write lock of several processes");
     while (is_shared() && answer == EBUSY) {
       if (until.has_passed()) return ETIMEDOUT;
-      if (must_wait == &writer_must_wait && prefers_writers()) keep_readers_out();
+      if constexpr (Try == &view::try_write) {
+        if (prefers_writers()) keep_readers_out();
+      }
       (void)between.pause(until, false);
       answer = (this->*Try)();
     }
@@ -191,12 +194,14 @@ class view {
     auto& v = *static_cast<view*>(self);
     if ((v.s_.word.load(std::memory_order_relaxed) & writers_wait) != 0) v.hand_over();
   }
-  // The marks go, and everybody looks again, and marks again if need be.
+  // The marks go, and everybody looks again, and marks again if need be. Writers of several
+  // processes do so when they look next, up to 2 ms later, and readers may come in until then.
+  // Without that readers would be held back for nobody, until the mark is too old.
   void hand_over() noexcept {
     s_.word.fetch_and(~marks, std::memory_order_relaxed);
-    wake_all();
+    if (!is_shared()) wake_all();
   }
-  // The lock may be gone: by its address only.
+  // The lock may be gone: by its address only. Not where processes share it, since nobody parks.
   void wake_all() const noexcept {
     unpark(&s_.word, UINT32_MAX);
     unpark(&s_.last_look_ms, UINT32_MAX);

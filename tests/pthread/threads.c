@@ -200,6 +200,25 @@ CASE(names) {
   sem_post(&stop);
   end(t);
 }
+static void name_of_process(char* name) {
+  const int fd = open("/proc/self/comm", O_RDONLY);
+  const ssize_t got = read(fd, name, 16);
+  CHECK(got > 0);
+  name[got > 0 ? got - 1 : 0] = '\0';
+  close(fd);
+}
+CASE(the_first_thread_names_its_process) {
+  char before[16], name[16];
+  SAME(pthread_getname_np(pthread_self(), before, sizeof before), 0);
+  for (int named = 0; named < 2; ++named) {
+    SAME(pthread_setname_np(pthread_self(), named ? "other" : ""), 0);
+    SAME(pthread_getname_np(pthread_self(), name, sizeof name), 0);
+    SAME(strcmp(name, named ? "other" : ""), 0);
+    name_of_process(name);
+    SAME(strcmp(name, named ? "other" : ""), 0);
+  }
+  SAME(pthread_setname_np(pthread_self(), before), 0);
+}
 CASE(scheduling_parameters) {
   struct sched_param p = {-1};
   int policy = -1;
