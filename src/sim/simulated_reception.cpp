@@ -216,6 +216,7 @@ void simulated_reception::receive() {
     const cluster::reception_rules::turn turn =
         rules_.begin_turn(in_.now_ns(), all_sleep(), attendants_, how_.beat_ns);
     if (turn.looks) return begin_turn();
+    turn_.rest();
     const auto sleep = [this, epoch, turn] {
       soon([this, epoch, turn] { sleep_elsewhere(epoch, turn.elsewhere_ns); });
     };

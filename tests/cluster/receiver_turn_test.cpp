@@ -112,5 +112,40 @@ TEST(receiver_turn, knows_in_the_next_one_what_it_has_found) {
   EXPECT_TRUE(t.has_found());
 }
 
+// One that has left the looking to workers for some time looks as long as any when it is back, and
+// has found nothing.
+TEST(receiver_turn, begins_anew_after_a_rest) {
+  constexpr std::int64_t spin_ns = 10 * us;
+  receiver_turn t(spin_ns);
+  looking_receiver r;
+  t.begin(r.now_ns);
+  ASSERT_EQ(r.look(t, 100, receiver_turn::turn_ns, 10), outcome::is_over);
+  t.rest();
+  EXPECT_FALSE(t.goes_on());
+  r.now_ns += 3'000'000'000;
+  const std::int64_t began = r.now_ns;
+  t.begin(began);
+  EXPECT_FALSE(t.has_found());
+  EXPECT_EQ(r.look(t, 0, us, 100), outcome::ran_dry);
+  EXPECT_EQ(r.now_ns - began, spin_ns);
+  EXPECT_FALSE(t.has_found());
+}
+
+// However few they were: the clock need not have been read for them.
+TEST(receiver_turn, looks_for_more_as_long_after_messages_as_before) {
+  constexpr std::int64_t spin_ns = 10 * us;
+  for (const unsigned messages : {1U, 100U}) {
+    receiver_turn t(spin_ns);
+    looking_receiver r;
+    t.begin(r.now_ns);
+    ASSERT_EQ(r.look(t, 0, us, 9), outcome::looks_again);
+    ASSERT_EQ(r.look(t, messages, us, 1), outcome::looks_again);
+    const std::int64_t found = r.now_ns;
+    EXPECT_EQ(r.look(t, 0, us, 100), outcome::ran_dry);
+    EXPECT_GE(r.now_ns - found, spin_ns);
+    EXPECT_LE(r.now_ns - found, spin_ns + us);
+  }
+}
+
 }  // namespace
 }  // namespace strata::cluster

@@ -2,7 +2,9 @@
 // How long a receiver goes on looking for messages before it sees to everything else that it is
 // for. As long as some come it looks again, and a node may be kept busy for ever by the others: but
 // one of its receivers also tells its neighbour that it lives, and does what is due and what others
-// want of it. So it looks in turns, of which none takes much longer than turn_ns.
+// want of it. So it looks in turns of turn_ns. It does not stop in the middle of a look, and does
+// not read the clock for each message: a turn is longer by untimed_max messages, or by what one
+// look takes in where that is more, whatever each of them costs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +18,7 @@ class receiver_turn {
   // receiver looks after between two turns costs nothing beside it.
   static constexpr std::int64_t turn_ns = 1'000'000;
   // After so many messages the clock is read: for each it would cost a tenth of a small one.
-  static constexpr std::size_t untimed_max = 64;
+  static constexpr std::size_t untimed_max = 16;
 
   enum class outcome {
     looks_again,
@@ -39,22 +41,26 @@ class receiver_turn {
     has_found_ = has_found_ || messages != 0;
     untimed_ += messages;
     if (messages != 0 && untimed_ < untimed_max) return outcome::looks_again;
-    untimed_ = 0;
     const std::int64_t now = now_ns();
+    if (std::exchange(untimed_, 0) != 0) awake_at_ = now;
     if (messages == 0 && now - awake_at_ >= spin_ns_) return outcome::ran_dry;
     if (now - began_at_ < turn_ns) return outcome::looks_again;
     goes_on_ = true;
     return outcome::is_over;
   }
-  // Since it ran dry before.
+  // It has left the looking to others, who find what there is to find. The next turn is a first
+  // one.
+  void rest() noexcept { goes_on_ = false; }
+  // Since it ran dry, or rested.
   [[nodiscard]] bool has_found() const noexcept { return has_found_; }
-  // The turn before was over, and the next one has not begun.
+  // The turn before was over, and the next one is to begin.
   [[nodiscard]] bool goes_on() const noexcept { return goes_on_; }
 
  private:
   const std::int64_t spin_ns_;
-  std::int64_t awake_at_ = 0, began_at_ = 0;
-  std::size_t untimed_ = 0;  // messages
+  std::int64_t awake_at_ = 0;  // the clock when it had last found something, or began to look
+  std::int64_t began_at_ = 0;
+  std::size_t untimed_ = 0;  // messages since the clock was read
   bool has_found_ = false;
   bool goes_on_ = false;
 };

@@ -297,7 +297,7 @@ void engine::run_receiver(net::transport& t) {
   const std::int64_t look_ns = std::min(beat_ns, stalls_->look_ns());
   std::int64_t beat_at = os::now_ns() + beat_ns;
   receiver_turn turn(std::int64_t{settings_.receiver_spin_us} * 1000);
-  // What has come before the end is taken in.
+  // A turn that is not at its end goes on: what has come before the end is taken in.
   while (turn.goes_on() || !stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
     // Acquire: what somebody wants who has roused us. Who does so from now on ends the sleep below.
     // Partner: rouse_receivers().
@@ -320,7 +320,10 @@ void engine::run_receiver(net::transport& t) {
     }
     if (report_wanted_.exchange(false, std::memory_order_acq_rel)) report_everywhere();
     if (answer_wanted_.exchange(false, std::memory_order_acq_rel)) stalls_->send_answer();
-    if (leave_it_to_workers(seen, std::min(beat_ns, due_ns))) continue;
+    if (leave_it_to_workers(seen, std::min(beat_ns, due_ns))) {
+      turn.rest();
+      continue;
+    }
 
     turn.begin(os::now_ns());
     while (turn.looked(take_in_patiently(), &os::now_ns) == receiver_turn::outcome::looks_again)
