@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fair_mutex.hpp"
 #include "cluster/engine/departures.hpp"
 #include "cluster/engine/program_cores.hpp"
 #include "cluster/engine/reception_rules.hpp"
@@ -25,7 +26,6 @@
 #include "cluster/opening/reopening.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/ways/reach.hpp"
-#include "cluster/words/inbox_mutex.hpp"
 #include "cluster/work/stall_watch.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
@@ -222,7 +222,7 @@ class engine final : public mailer,
   bool on_other_kind(node_id from, kind k) override;
 
   // ---- reopening::hands ----
-  std::unique_lock<inbox_mutex> take_inbox() override { return std::unique_lock(inbox_); }
+  std::unique_lock<fair_mutex<>> take_inbox() override { return std::unique_lock(inbox_); }
   void on_met(node_id n, std::uint16_t network, std::unique_ptr<net::renewal> made) override {
     networks_->on_met(n, network, std::move(made));
   }
@@ -287,7 +287,7 @@ class engine final : public mailer,
   std::size_t poll_these(std::span<const std::unique_ptr<net::transport>> some,
                          std::size_t messages_max);
   // The same for a worker, unless somebody is at it (true: something had arrived), and for a
-  // receiver, who waits for that one.
+  // receiver, who waits for that one: how many.
   bool take_in() noexcept;
   std::size_t take_in_patiently() noexcept;
   // What has arrived by one of them, or now and then by all (reception_rules::look_nearby()), of
@@ -347,7 +347,9 @@ class engine final : public mailer,
   visiting_protocol& visitor_;
 
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.
-  inbox_mutex inbox_;
+  // Fair: whoever handles many locks it again at once, and another one that waits may be the one
+  // that tells the neighbours that this node lives.
+  fair_mutex<> inbox_;
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
   const net::transport* polled_ = nullptr;       // now
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now

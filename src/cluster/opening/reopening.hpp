@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/words/inbox_mutex.hpp"
+#include "base/fair_mutex.hpp"
 #include "launch/address.hpp"
 #include "net/renewals.hpp"
 #include "net/tcp/reconnector.hpp"
@@ -26,7 +26,7 @@ class reopening final : private net::tcp::reconnector::hands {
   // All with the inbox.
   class hands {
    public:
-    virtual std::unique_lock<inbox_mutex> take_inbox() = 0;
+    virtual std::unique_lock<fair_mutex<>> take_inbox() = 0;
     // A connection to n over that network, made by whichever of the two; or the attempt of this
     // node is over. There is a line_to(n, over).
     virtual void on_met(node_id n, network over, std::unique_ptr<net::renewal> made) = 0;

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What whoever handles a node's messages holds, one thread at a time. While many come it is locked
-// again at once by the one who has just left it, and another thread, which is woken then, finds it
-// locked each time, for seconds: it may be the one that tells the neighbours that this node lives.
-// So whoever has waited for patience is the next one. As long as it has not had its turn, those who
-// come later wait behind it, and try_lock() fails. (Go's sync.Mutex does the same, as its
-// "starvation mode".)
+// A mutex that also comes to those who wait while others lock it again and again. With a plain one,
+// whoever has just left it is back before a thread that is woken then, for seconds. Here whoever
+// has waited for patience is next, but for those who wait for it already: as long as it has not had
+// its turn, those who come later wait behind it, or fail. So does Go's sync.Mutex in its starvation
+// mode, but here nobody is handed the mutex, and of those who have waited for long, which wait for
+// each other, any may be the next.
+//
+// While somebody has waited for long, try_lock() also fails where nobody holds the mutex, and so
+// does try_lock_until() with a time that is past.
 #pragma once
 #include <atomic>
 #include <chrono>
 #include <mutex>
 
-namespace strata::cluster {
+namespace strata {
 
-// `Timed`: std::timed_mutex, but for tests.
-template <class Timed>
+// `Timed`: another one in tests.
+template <class Timed = std::timed_mutex>
 class fair_mutex {
  public:
   static constexpr auto patience = std::chrono::milliseconds(1);
@@ -46,6 +49,4 @@ class fair_mutex {
   std::timed_mutex first_;  // before mutex_
 };
 
-using inbox_mutex = fair_mutex<std::timed_mutex>;
-
-}  // namespace strata::cluster
+}  // namespace strata
