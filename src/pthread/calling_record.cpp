@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <new>
 
+#include "os/no_signals.hpp"
 #include "pthread/affinity.hpp"
 #include "pthread/fork.hpp"
 #include "pthread/holding.hpp"
@@ -77,40 +78,53 @@ thread_local record* outside_record = nullptr;
 
 // The end of a thread from outside is seen by a value of the C library's: that is destroyed when
 // the thread ends, after its C++ objects, and not when main() goes on in exit(), where its own
-// values and locks are to be what they were.
-constinit pthread_key_t key_of_outside{};
-constinit bool has_key_of_outside = false;  // written before there are threads
+// values and locks are to be what they were. The value says nothing but that: the record of a
+// thread is the one that is found here.
+constexpr std::int64_t none = -1;
+constinit std::atomic<std::int64_t> key_of_outside{none};
 
 // Destructors of other values use the record, or need a new one where it has gone. So it stays
 // until the last round but one: what is made from then on is found by the last.
 constexpr int rounds_kept = PTHREAD_DESTRUCTOR_ITERATIONS - 2;
 thread_local constinit int rounds = 0;
 
-void end_outside(void* value) {
-  auto& r = *static_cast<record*>(value);
-  if (outside_record != &r) return;
-  end_keys(r);
+void end_outside(void*) {
+  record* const r = outside_record;
+  if (r != nullptr) end_keys(*r);
   end_own_specifics();  // what these have set: the thread's others have been destroyed before
-  if (rounds++ < rounds_kept && pthread_setspecific(key_of_outside, &r) == 0) return;
+  if (rounds++ < rounds_kept && watch_outside_end()) return;
   // The child of its fork, or a main() that the C library has ended: our workers never end.
-  if (has_process_runtime() && is_process_thread()) end_process_with(r);
-  end_keys(r);
-  end_foreign(r);
-  leave_outside_record(r);
-  end_record(r);
+  if (has_process_runtime() && is_process_thread()) end_process_with(outside_record);
+  if (r == nullptr) return;
+  end_keys(*r);
+  end_foreign(*r);
+  leave_outside_record(*r);
+  end_record(*r);
 }
 
-// As early as we can: so it is one of the few that a thread can set without memory.
-[[gnu::constructor(101)]] void make_key_of_outside() {
-  has_key_of_outside = pthread_key_create(&key_of_outside, &end_outside) == 0;
+// -1 where the C library has none left. Threads, and handlers, may make it at the same time.
+std::int64_t make_key_of_outside() noexcept {
+  std::int64_t known = key_of_outside.load(std::memory_order_acquire);
+  pthread_key_t mine{};
+  if (known != none || pthread_key_create(&mine, &end_outside) != 0) return known;
+  if (key_of_outside.compare_exchange_strong(known, mine, std::memory_order_acq_rel)) return mine;
+  pthread_key_delete(mine);
+  return known;
 }
+
+// As early as we can: so it is one of the few that a thread can set without memory. What runs
+// before all constructors makes it when it needs it.
+[[gnu::constructor(101)]] void make_it_early() { (void)make_key_of_outside(); }
 
 [[gnu::noinline]] record* of_outside_thread() noexcept { return outside_record; }
 
 [[gnu::noinline]] record& make_outside() {
+  // A handler would make another.
+  const os::no_signals guard;
+  if (outside_record != nullptr) return *outside_record;  // one has, just before
   record* const r = take_record();
   if (r == nullptr) throw std::bad_alloc();
-  if (has_key_of_outside && pthread_setspecific(key_of_outside, r) != 0) {
+  if (!watch_outside_end()) {
     r->life.store(record::detached, std::memory_order_relaxed);
     end_record(*r);
     throw std::bad_alloc();
@@ -119,15 +133,18 @@ void end_outside(void* value) {
   // In the child of a vfork() it may be either, and the C library's way is right for both.
   r->leaves_natively = !is_process_thread() || is_in_child_of_vfork();
   r->type = &adopted_record;
-  sigset_t mask;
-  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  begin_mask(*r, mask, true);
+  begin_mask(*r, guard.before(), true);
   outside_record = r;
   outside_block = r;
   return *r;
 }
 
 }  // namespace
+
+bool watch_outside_end() noexcept {
+  const std::int64_t key = make_key_of_outside();
+  return key == none || pthread_setspecific(static_cast<pthread_key_t>(key), &key_of_outside) == 0;
+}
 
 record::record(std::uint32_t number) noexcept : thread_block(adopted_record, 0), index(number) {
   destroy = &mark_as_record;

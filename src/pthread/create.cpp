@@ -51,7 +51,7 @@ void its_life(void* argument) {
   auto& r = *static_cast<record*>(argument);
   if (run_to_exit(r)) put_back_mask_of_main();
   r.leaving = true;
-  if (r.is_os_thread) end_process_with(r);  // the child of a fork
+  if (r.is_os_thread) end_process_with(&r);  // the child of a fork
   end_values(r);
 }
 
@@ -166,6 +166,8 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     scheduler& home = runtime_for_new_thread();
     const uninterrupted guard;
     record* const parent = self_if_any();
+    // main() may have none, and leave as the C library has it (C11's thrd_exit()).
+    if (parent == nullptr && is_outside() && !watch_outside_end()) return EAGAIN;
     room there(home, bytes_of_stack(wanted, home));
     if (!there) return EAGAIN;
     record* const r = take_record();

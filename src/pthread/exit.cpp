@@ -69,12 +69,12 @@ _Unwind_Reason_Code visit(int, _Unwind_Action actions, _Unwind_Exception_Class, 
   }
   if (left(r.base)) {
     // Here, below its frames: others may use what lies there as long as there are any.
-    if (r.is_main || r.is_os_thread) end_process_with(r);
+    if (r.is_main || r.is_os_thread) end_process_with(&r);
     std::longjmp(*r.base, 1);
   }
   if (end) {
     // Main has ended outside a runtime, and nothing of its stack is left that matters.
-    if (is_process_thread()) end_process_with(r);
+    if (is_process_thread()) end_process_with(&r);
     std::fputs("strata: pthread_exit() found no end of the thread\n", stderr);
     std::abort();
   }
@@ -112,7 +112,7 @@ bool has_left_its_stack() noexcept {
     return false;
   } catch (const thread_exit&) {
     if (!r.leaving) throw;  // of another task, which has run a branch of ours
-    if (r.is_main || r.is_os_thread) end_process_with(r);
+    if (r.is_main || r.is_os_thread) end_process_with(&r);
     return true;
   }
 }

@@ -39,7 +39,8 @@ bool concerns_us() noexcept {
 alignas(
     uninterrupted) thread_local constinit std::array<std::byte, sizeof(uninterrupted)> section{};
 
-// Kept by those who know that they are one of their own. Relaxed: set before there are threads.
+// Kept by those who know that they are one of their own; 0 before all constructors. Relaxed: set
+// before there are threads.
 constinit std::atomic<pid_t> own_process{0};
 
 void before_fork() {
@@ -90,16 +91,19 @@ void in_child() {
 }  // namespace
 
 bool is_in_child_of_vfork() noexcept {
-  return own_process.load(std::memory_order_relaxed) != getpid();
+  const pid_t own = own_process.load(std::memory_order_relaxed);
+  return own != 0 && own != getpid();
 }
 
-void end_process_with(record& r) {
+void end_process_with(record* r) {
   // Handlers do not interrupt it any more.
   this_worker().preemptible.store(false, std::memory_order_relaxed);
-  end_keys(r);
-  // Where it is the process's, and nothing that is for r's next thread comes to our wait.
-  leave_outside_record(r);
-  end_record(r);
+  if (r != nullptr) {
+    end_keys(*r);
+    // Where it is the process's, and nothing that is for r's next thread comes to our wait.
+    leave_outside_record(*r);
+    end_record(*r);
+  }
   wait_until_alone();
   std::exit(0);
 }

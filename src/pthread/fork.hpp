@@ -12,7 +12,7 @@ struct record;
 [[nodiscard]] bool is_in_child_of_vfork() noexcept;
 
 // The end of main(), by pthread_exit(), and of a thread that a fork has left alone: the process
-// ends with status 0 after the last other thread.
-[[noreturn]] void end_process_with(record& r);
+// ends with status 0 after the last other thread. Null where it has no record.
+[[noreturn]] void end_process_with(record* r);
 
 }  // namespace strata::detail::posix

@@ -191,6 +191,9 @@ record& self();
 void end_record(record& r) noexcept;
 // Before that, by a thread without a worker, which goes on: r is its record no longer.
 void leave_outside_record(const record& r) noexcept;
+// The calling thread, which has no worker, has its end seen when the C library ends it, with a
+// record or without one. False: there is no memory for that.
+[[nodiscard]] bool watch_outside_end() noexcept;
 
 // The destructors of its keys' values.
 void end_keys(record& r);
