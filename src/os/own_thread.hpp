@@ -12,9 +12,13 @@ class own_thread {
   ~own_thread();
   own_thread(const own_thread&) = delete;
   own_thread& operator=(const own_thread&) = delete;
+
+ private:
+  unsigned generation_;  // the process that has counted it
 };
 
-// Whether the process has kernel threads beside its first one and ours. One of ours that begins or
+// Whether the process has kernel threads beside its first one, ours and the
+// kernel's own (io_uring's). One of ours that begins or
 // ends just now may be taken for one. False where /proc does not say.
 [[nodiscard]] bool has_other_threads() noexcept;
 

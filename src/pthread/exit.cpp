@@ -30,13 +30,14 @@ void __pthread_unregister_cancel(void* buffer);
 namespace strata::detail::posix {
 namespace {
 
-// What the C library puts into a __pthread_unwind_buf_t behind the registers.
+// What the C library puts into a __pthread_unwind_buf_t behind the registers. Where the thread
+// leaves natively the first three are the C library's; canceltype is behind them, in the fourth.
 struct buffer {
   __jmp_buf registers;
   int mask_was_saved;
   struct {
     void* before;
-    void* of_c_library[2];  // by which it is registered where the thread leaves natively
+    void* of_c_library[2];
     int canceltype;
   } ours;
 };

@@ -225,6 +225,7 @@ void wait_until_alone() {
   constexpr std::int64_t longest_ns = 20'000'000;
   std::int64_t pause_ns = shortest_ns;
   // Twice in succession: one that ends while we look may have made another before, of either kind.
+  // Both looks all but never miss one so.
   for (int found_none = 0; found_none < 2;) {
     if (others(nullptr)) {
       found_none = 0;

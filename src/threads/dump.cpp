@@ -18,6 +18,7 @@
 #include "context/stopped.hpp"
 #include "context/switch.hpp"
 #include "context/unwind.hpp"
+#include "os/own_thread.hpp"
 #include "os/safe_read.hpp"
 #include "sched/registry.hpp"
 #include "sched/scheduler.hpp"
@@ -287,7 +288,11 @@ struct question {
   static void ask(void* context, void* self) {
     auto& q = *static_cast<question*>(self);
     const auto look = [&] { q.answer = dump(q.who, context).text(); };
-    q.attempt([&] { std::thread([&] { q.attempt(look); }).join(); });
+    const auto run = [&] {
+      const os::own_thread here("strata-dump");
+      q.attempt(look);
+    };
+    q.attempt([&] { std::thread(run).join(); });
   }
 };
 

@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <latch>
+#include <optional>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "strata/detail/cpu.hpp"
 
@@ -34,6 +38,22 @@ TEST(own_thread, is_named_and_is_none_of_the_program_s) {
   seen.arrive_and_wait();
   ours.join();
   await_others(false);
+}
+
+TEST(own_thread, one_that_goes_on_in_the_child_of_its_fork_is_counted_once) {
+  int status = -1;
+  std::thread ours([&] {
+    std::optional<strata::os::own_thread> here(std::in_place, "strata-test");
+    const pid_t child = fork();
+    if (child == 0) {
+      strata::os::forget_own_threads();
+      here.reset();
+      _exit(strata::os::has_other_threads() ? 1 : 0);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+  });
+  ours.join();
+  EXPECT_EQ(status, 0);
 }
 
 #if !defined(STRATA_TSAN)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel threads that the program has whichever way it is built, as C11's are: their ends, and that
  * of the process when main() has left them. */
+#include <linux/io_uring.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
 
@@ -210,4 +212,46 @@ CASE(the_child_of_a_kernel_thread_s_fork_ends_with_that) {
   run_natively(fork_and_end_there, &returns);
   SAME(*handlers_run, 2);
   munmap(handlers_run, sizeof *handlers_run);
+}
+
+/* The kernel keeps a thread of its own in the process from this on, as long as the ring is open. */
+static int read_by_the_kernel(void) {
+  static char byte;
+  struct io_uring_params about = {0};
+  const int ring = (int)syscall(SYS_io_uring_setup, 4, &about);
+  if (ring < 0) return 0;
+  const int share = PROT_READ | PROT_WRITE;
+  char* const queue = mmap(NULL, about.sq_off.array + about.sq_entries * sizeof(unsigned), share,
+                           MAP_SHARED, ring, IORING_OFF_SQ_RING);
+  struct io_uring_sqe* const entry =
+      mmap(NULL, about.sq_entries * sizeof *entry, share, MAP_SHARED, ring, IORING_OFF_SQES);
+  CHECK(queue != MAP_FAILED && entry != MAP_FAILED);
+  memset(entry, 0, sizeof *entry);
+  entry->opcode = IORING_OP_READ;
+  entry->flags = IOSQE_ASYNC;
+  entry->fd = open("/dev/zero", O_RDONLY);
+  entry->addr = (uintptr_t)&byte;
+  entry->len = 1;
+  *(unsigned*)(queue + about.sq_off.array) = 0;
+  atomic_store((_Atomic unsigned*)(queue + about.sq_off.tail), 1);
+  SAME(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0), 1);
+  return 1;
+}
+enum { has_no_ring = 43 };
+CASE(the_process_does_not_wait_for_threads_of_the_kernel) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    end(begin(give_back, NULL));
+    if (!read_by_the_kernel()) _exit(has_no_ring);
+    if (failures != 0) _exit(1);
+    pthread_exit(NULL);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == has_no_ring) {
+    skip("the system has no io_uring");
+    return;
+  }
+  SAME(status, 0);
 }
