@@ -22,7 +22,7 @@ void note(int fd) noexcept {
 
 }  // namespace
 
-constinit std::atomic<int> lowest_own_number{INT_MAX};
+constinit std::atomic<int> lowest_own_number{highest_first_own_number};
 constinit std::array<std::atomic<std::uint64_t>, own_numbers_max / 64> own_numbers{};
 
 int copy_out_of_the_way(int fd, int lowest) noexcept {

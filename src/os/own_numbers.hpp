@@ -9,18 +9,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <climits>
 #include <cstddef>
 #include <cstdint>
 
 namespace strata::os {
 
+inline constexpr int highest_first_own_number = 4096;
 /// From here on. At least three quarters of what the process may have open are left to it.
 inline int first_own_number() noexcept {
-  constexpr rlim_t high = 4096;
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return high;
-  return static_cast<int>(std::min(high, limit.rlim_cur / 4 * 3));
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return highest_first_own_number;
+  return static_cast<int>(std::min<rlim_t>(highest_first_own_number, limit.rlim_cur / 4 * 3));
 }
 
 /// A copy of `fd` with such a number, or one from `lowest` on, which programs that are started do
@@ -38,7 +37,7 @@ void close_all_own() noexcept;
 // Relaxed, all: a program that closes, at the same time, what another thread is about to open has
 // no order to rely on. Of higher numbers nobody is told.
 inline constexpr std::size_t own_numbers_max = std::size_t{1} << 20;
-extern constinit std::atomic<int> lowest_own_number;  // that there ever was; INT_MAX: none
+extern constinit std::atomic<int> lowest_own_number;  // that there ever was, or may be first
 extern constinit std::array<std::atomic<std::uint64_t>, own_numbers_max / 64> own_numbers;
 
 /// Also in handlers, and in the child of a vfork().

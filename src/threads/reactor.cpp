@@ -96,26 +96,6 @@ class reactor {
   // look for leaks find both.
   void leave_to_parent(reactor* before) noexcept { forgotten_ = before; }
 
-  // Another number for what we have under this one.
-  bool move_away(int fd) noexcept {
-    const std::lock_guard lock(mutex_);
-    const bool is_set = epoll_.load(std::memory_order_relaxed) == fd;
-    if (!is_set && whose_.find(fd) == whose_.end()) return false;
-    const int fresh = os::copy_out_of_the_way(fd);
-    if (fresh < 0) return false;
-    if (is_set) {
-      epoll_.store(fresh, std::memory_order_relaxed);
-    } else {
-      watch_by(fd, fresh);
-    }
-    os::forget_own_number(fd);
-    return true;
-  }
-  void watch_by_other(int fd, int fresh) noexcept {
-    const std::lock_guard lock(mutex_);
-    watch_by(fd, fresh);
-  }
-
  private:
   // 0 once it has its thread. Here nothing may be thrown: the caller's stack is given up.
   int begin() {
@@ -127,7 +107,7 @@ class reactor {
     }
     const os::no_signals there;
     try {
-      std::thread([this, set = sets_] { run(set); }).detach();
+      std::thread([this, set = epoll_, which = sets_] { run(set, which); }).detach();
       running_ = true;
     } catch (const std::exception&) {  // refused; there may be room for it later
     }
@@ -164,7 +144,8 @@ class reactor {
   }
 
   void leave_set() noexcept {
-    os::forget_own_number(epoll_.exchange(-1, std::memory_order_relaxed));
+    os::forget_own_number(epoll_);
+    epoll_ = -1;
     running_ = false;
     ++sets_;
   }
@@ -181,18 +162,6 @@ class reactor {
         note_whose(w);
       }
     }
-  }
-
-  void watch_by(int fd, int fresh) noexcept {
-    const auto it = whose_.find(fd);
-    if (it == whose_.end()) return;
-    const auto found = waits_.find(it->second);
-    if (found == waits_.end()) return;
-    io_wait& w = *found->second;
-    epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
-    whose_.erase(it);
-    if (w.fd == fd) w.fd = fresh;
-    add(w, fresh) ? note_whose(w) : fail(w, errno);
   }
 
   // Nor here.
@@ -241,24 +210,22 @@ class reactor {
     if (found != waits_.end()) unpark(found->second, 1);
   }
 
-  void run(std::uint64_t mine) {
+  void run(int set, std::uint64_t which) {
     const os::own_thread here("strata-io");
     std::array<epoll_event, 64> happened;
     for (;;) {
-      const int set = epoll_.load(std::memory_order_relaxed);
       const int n = epoll_wait(set, happened.data(), happened.size(), -1);
       const bool is_gone = n < 0 && errno != EINTR;
       const std::lock_guard lock(mutex_);
       for (int i = 0; i < n; ++i) tell(happened[static_cast<std::size_t>(i)]);
-      if (mine != sets_) return;
-      // It may have been moved meanwhile.
-      if (!is_gone || set != epoll_.load(std::memory_order_relaxed)) continue;
+      if (which != sets_) return;
+      if (!is_gone) continue;
       (void)begin_anew();
       return;
     }
   }
 
-  std::atomic<int> epoll_{-1};  // made for the first wait; changed with mutex_
+  int epoll_ = -1;  // made for the first wait
   [[maybe_unused]] reactor* forgotten_ = nullptr;
   bool running_ = false;
   std::uint64_t sets_ = 0;  // that have been left
@@ -317,17 +284,6 @@ unparked wait_for_events(event_wait& how) {
   how.error = w.error;
   how.is_watchable = w.is_watchable;
   return why;
-}
-
-bool move_descriptor_waits(int fd) noexcept {
-  const uninterrupted guard;
-  reactor* const r = current_one.load(std::memory_order_acquire);
-  return r != nullptr && r->move_away(fd);
-}
-
-void watch_by_other_number(int fd, int fresh) noexcept {
-  const uninterrupted guard;
-  if (reactor* const r = current_one.load(std::memory_order_acquire)) r->watch_by_other(fd, fresh);
 }
 
 void forget_descriptor_waits_of(const scheduler& s) noexcept {

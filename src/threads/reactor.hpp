@@ -21,11 +21,4 @@ struct event_wait {
 // what is always ready (a regular file) one is told at once. Answers, and throws, as park().
 unparked wait_for_events(event_wait& how);
 
-// The numbers of these waits are not the program's (os/own_numbers.hpp), which wants one for
-// itself: the set, or a copy of the reactor's, has another one from now on. False: neither has it,
-// or there is no room.
-bool move_descriptor_waits(int fd) noexcept;
-// Who waits for `fd` waits for `fresh`, the same file, before it is somebody else's.
-void watch_by_other_number(int fd, int fresh) noexcept;
-
 }  // namespace strata::detail

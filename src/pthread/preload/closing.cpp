@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/preload/closing.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 #include "os/own_numbers.hpp"
 #include "pthread/fork.hpp"
+#include "pthread/holding.hpp"
 #include "pthread/preload/copies.hpp"
 #include "pthread/wait.hpp"
 #include "threads/errno_here.hpp"
-#include "threads/reactor.hpp"
 
 namespace strata::preload {
 namespace {
@@ -19,34 +21,48 @@ namespace {
 // Of linux/close_range.h, which older systems lack: nothing is closed.
 constexpr int only_close_on_exec = 1 << 2;
 
-// True: it was ours, which has moved. Not in the child of a vfork(), which has descriptors of its
-// own, and our memory.
-bool make_way(int fd) {
-  if (!os::is_own_number(fd) || detail::posix::is_in_child_of_vfork()) return false;
-  const detail::posix::kept_errno keep;
-  return descriptor_copy::move_away(fd) || detail::move_descriptor_waits(fd);
+// Not in the child of a vfork(), which has our memory, and descriptors of its own: there it does to
+// all what it says.
+bool is_spared(int fd) noexcept {
+  return os::is_own_number(fd) && !detail::posix::is_in_child_of_vfork();
+}
+// The lowest from `lowest` on; -1: none.
+int next_spared(unsigned lowest) noexcept {
+  const int own = os::next_own_number(lowest);
+  return own >= 0 && is_spared(own) ? own : -1;
 }
 
-template <class Replace>
-int with_room(int fd, int replaced, const Replace& call) {
-  const bool has_moved = fd != replaced && make_way(replaced);
-  const int answer = call();
-  if (answer < 0 && has_moved) {
-    const detail::posix::kept_errno keep;
-    close(replaced);
+bool is_open(int fd) noexcept {
+  const detail::posix::kept_errno keep;
+  return fcntl(fd, F_GETFD) >= 0;
+}
+
+// The call, unless fd is ours. While it is nobody's no copy gets it, or the call would act on that.
+// What the program has open does not become ours: closing that may take its time.
+template <class Call>
+int unless_spared(int fd, const Call& call) {
+  if (fd < os::lowest_own_number.load(std::memory_order_relaxed)) [[likely]]
+    return call();
+  if (detail::posix::is_in_child_of_vfork()) return call();
+  {
+    const detail::posix::holding held(descriptor_copy::lock());
+    if (os::is_own_number(fd)) return detail::fail_with(EBADF);
+    if (!is_open(fd)) return call();
   }
-  return answer;
+  return call();
 }
 
 }  // namespace
 
-int close_one(int fd) { return os::is_own_number(fd) ? detail::fail_with(EBADF) : close(fd); }
+int close_one(int fd) {
+  return unless_spared(fd, [=] { return close(fd); });
+}
 
 int close_range_of(unsigned first, unsigned last, int flags) {
   if ((flags & only_close_on_exec) != 0) return close_range(first, last, flags);
   unsigned from = first;
   for (;;) {
-    const int own = os::next_own_number(from);
+    const int own = next_spared(from);
     const auto end = static_cast<unsigned>(own);
     if (own < 0 || end > last) break;
     if (end > from && close_range(from, end - 1, flags) != 0) return -1;
@@ -62,8 +78,8 @@ void close_from(int lowest) {
   const int first = std::max(lowest, 0);
   if (close_range_of(static_cast<unsigned>(first), ~0U, 0) == 0) return;
   int from = first;
-  for (int own = os::next_own_number(static_cast<unsigned>(from)); own >= 0;
-       own = os::next_own_number(static_cast<unsigned>(from))) {
+  for (int own = next_spared(static_cast<unsigned>(from)); own >= 0;
+       own = next_spared(static_cast<unsigned>(from))) {
     for (; from < own; ++from) close(from);
     from = own + 1;
   }
@@ -71,11 +87,11 @@ void close_from(int lowest) {
 }
 
 int replace(int fd, int replaced) {
-  return with_room(fd, replaced, [&] { return dup2(fd, replaced); });
+  return unless_spared(replaced, [=] { return dup2(fd, replaced); });
 }
 
 int replace_with(int fd, int replaced, int flags) {
-  return with_room(fd, replaced, [&] { return dup3(fd, replaced, flags); });
+  return unless_spared(replaced, [=] { return dup3(fd, replaced, flags); });
 }
 
 }  // namespace strata::preload

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that close what they did not open (closefrom(), or one number after the other) do not
-// close what this library has open: to them it is not there (os/own_numbers.hpp). What they put in
-// place of it has the number, and ours another one.
+// close what this library has open: to them it is not there (os/own_numbers.hpp). Nor do they put
+// anything in its place: those who wait in there know it by its number, and the number is to the
+// program one beyond what it may have.
 #pragma once
 
 namespace strata::preload {

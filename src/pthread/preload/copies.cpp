@@ -15,9 +15,7 @@
 #include "os/own_numbers.hpp"
 #include "pthread/holding.hpp"
 #include "strata/detail/worker.hpp"
-#include "sync/spin_lock.hpp"
 #include "threads/errno_here.hpp"
-#include "threads/reactor.hpp"
 
 namespace strata::preload {
 
@@ -94,6 +92,8 @@ constinit unsigned descriptor_copy::list::named = 0;
 alignas(uninterrupted) thread_local constinit std::array<
     std::byte, sizeof(uninterrupted)> descriptor_copy::list::section{};
 
+detail::spin_lock& descriptor_copy::lock() noexcept { return list::lock; }
+
 descriptor_copy::file descriptor_copy::file_behind(int fd, use how) noexcept {
   const int error = detail::errno_here();
   struct stat s;
@@ -110,7 +110,7 @@ descriptor_copy* descriptor_copy::first_of_same(int fd, descriptor_copy* like) n
   for (descriptor_copy* one = like; one != nullptr; one = one->next_) {
     if (one->file_ != file_) continue;
     if (file_.number < 0) return one;
-    const long differ = syscall(SYS_kcmp, here, here, KCMP_FILE, fd, one->number());
+    const long differ = syscall(SYS_kcmp, here, here, KCMP_FILE, fd, one->number_);
     if (differ == 0) return one;
     if (differ < 0) {
       turns_by_ = one->turns_by_;
@@ -121,7 +121,7 @@ descriptor_copy* descriptor_copy::first_of_same(int fd, descriptor_copy* like) n
 }
 
 void descriptor_copy::join(descriptor_copy& first) noexcept {
-  number_ = first.number();
+  number_ = first.number_;
   turns_by_ = first.turns_by_;
   sharer_ = first.sharer_;
   sharer_before_ = &first;
@@ -172,25 +172,6 @@ descriptor_copy::~descriptor_copy() {
     if (&other == this) os::close_own(number_);
   }
   detail::set_errno_here(error);
-}
-
-bool descriptor_copy::move_away(int fd) noexcept {
-  const detail::posix::holding held(list::lock);
-  for (descriptor_copy* one : list::first) {
-    while (one != nullptr && one->number() != fd) one = one->next_;
-    if (one == nullptr) continue;
-    const int fresh = os::copy_out_of_the_way(fd);
-    if (fresh < 0) return false;
-    descriptor_copy* sharer = one;
-    do {
-      sharer->number_ = fresh;
-      sharer = sharer->sharer_;
-    } while (sharer != one);
-    detail::watch_by_other_number(fd, fresh);
-    os::forget_own_number(fd);
-    return true;
-  }
-  return false;
 }
 
 }  // namespace strata::preload

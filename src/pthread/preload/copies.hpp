@@ -8,9 +8,10 @@
 #pragma once
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "sync/spin_lock.hpp"
 
 namespace strata::preload {
 
@@ -31,16 +32,15 @@ class descriptor_copy {
   descriptor_copy(const descriptor_copy&) = delete;
   descriptor_copy& operator=(const descriptor_copy&) = delete;
 
-  [[nodiscard]] bool is_there() const noexcept { return number() >= 0; }
-  [[nodiscard]] int number() const noexcept { return number_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_there() const noexcept { return number_ >= 0; }
+  [[nodiscard]] int number() const noexcept { return number_; }
   // What those who take turns at the file know it by, if it has no name of its own: no descriptor's
   // number, which may be another file's while some of them are still there. `none`: of_ours.
   static constexpr int none = -1;
   [[nodiscard]] int number_for_turns() const noexcept { return turns_by_; }
 
-  // From now on the copy that has this number has another one. False: none has it, or there is no
-  // room.
-  static bool move_away(int fd) noexcept;
+  // Who holds it finds that no number becomes, or ceases to be, one of these copies.
+  static detail::spin_lock& lock() noexcept;
 
  private:
   struct list;
@@ -60,9 +60,7 @@ class descriptor_copy {
   void join(descriptor_copy& first) noexcept;
 
   file file_;
-  // Relaxed: it stays while its thread waits, but for what a program does to a number that it
-  // does not know.
-  std::atomic<int> number_{-1};
+  int number_ = -1;
   int turns_by_ = none;
   // Of the list, if it is the first of those who have the number together.
   descriptor_copy* next_ = nullptr;

@@ -82,8 +82,7 @@ wait_set::outcome wait_set::wait(std::int64_t deadline_ns) {
                             .deadline_ns = end_ns,
                             .interruptible = posix::is_cancellable()});
       } else {
-        // It may have moved, see copies.hpp.
-        detail::event_wait w{.fd = watched_->is_there() ? watched_->number() : waits_for_,
+        detail::event_wait w{.fd = waits_for_,
                              .events = events_,
                              .deadline_ns = deadline_ns,
                              .interruptible = posix::is_cancellable()};

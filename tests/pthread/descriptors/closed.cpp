@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "parts.hpp"
 #include "support.hpp"
@@ -70,29 +74,126 @@ void closed_without_knowing() {
   });
 }
 
-// What the program puts there is its own, and closed as such.
+// Where the library has something open there is no such number for the program; elsewhere what it
+// puts there is its own, and closed as such.
+static void is_put_or_not_there(int answer, int fd) {
+  if (answer < 0) return not_there(answer);
+  SAME(answer, fd);
+  char c = 0;
+  SAME(read(fd, &c, 1), 0);
+  SAME(close(fd), 0);
+}
+
 void replaced_without_knowing() {
-  const auto is_empty = [](int fd) {
-    char c = 0;
-    SAME(read(fd, &c, 1), 0);
-    SAME(close(fd), 0);
-  };
-  beside_who_waits([&](int) {
+  beside_who_waits([](int) {
     const int nothing = open("/dev/null", O_RDWR);
-    for (int fd = lowest_of_others(); fd < lowest_of_others() + others_max; ++fd)
-      SAME(dup2(nothing, fd), fd);
-    let_others_wait();
-    for (int fd = lowest_of_others(); fd < lowest_of_others() + others_max; ++fd) is_empty(fd);
-    for (int fd = lowest_of_others(); fd < lowest_of_others() + others_max; ++fd)
-      SAME(dup3(nothing, fd, O_CLOEXEC), fd);
-    let_others_wait();
-    for (int fd = lowest_of_others(); fd < lowest_of_others() + others_max; ++fd) is_empty(fd);
     for (int fd = lowest_of_others(); fd < lowest_of_others() + others_max; ++fd) {
+      is_put_or_not_there(dup2(nothing, fd), fd);
+      is_put_or_not_there(dup3(nothing, fd, O_CLOEXEC), fd);
+      is_put_or_not_there(static_cast<int>(syscall(SYS_dup3, nothing, fd, O_CLOEXEC)), fd);
       not_there(dup2(-1, fd));
       not_there(close(fd));
     }
     close(nothing);
   });
+}
+
+// While others begin to wait, and end, all the time: each of them gets its own byte.
+void replaced_beside_many() {
+  const auto in_child = [] {
+    constexpr int pairs = 4, turns_min = 200, sweeps = 200;
+    std::atomic<bool> is_over{false};
+    std::vector<std::thread> all;
+    for (int i = 0; i < pairs; ++i) {
+      all.emplace_back([&] {
+        a_pipe there, back;
+        std::thread answers([&] {
+          for (;;) {
+            const char c = get(there.in);
+            put(back.out, c);
+            if (c == 'q') return;
+          }
+        });
+        for (int n = 0; n < turns_min || !is_over; ++n) {
+          put(there.out, 'x');
+          SAME(get(back.in), 'x');
+        }
+        put(there.out, 'q');
+        SAME(get(back.in), 'q');
+        answers.join();
+      });
+    }
+    const int nothing = open("/dev/null", O_RDWR);
+    for (int i = 0; i < sweeps; ++i) {
+      for (int fd = lowest_of_others(); fd < lowest_of_others() + others_max; ++fd)
+        (void)dup2(nothing, fd);
+      for (int fd = lowest_of_others(); fd < lowest_of_others() + others_max; ++fd) (void)close(fd);
+      std::this_thread::yield();
+    }
+    is_over = true;
+    for (std::thread& one : all) one.join();
+    close(nothing);
+  };
+  SAME(status_of_child(in_child), 0);
+}
+
+// Where there is room for no other number.
+void replaced_without_room() {
+  const auto in_child = [] {
+    constexpr rlim_t room = 64;
+    constexpr int waiting = 20;
+    const rlimit limit{room, room};
+    SAME(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    std::array<std::unique_ptr<a_pipe>, waiting> pipes;
+    std::vector<std::thread> all;
+    for (auto& p : pipes) {
+      p = std::make_unique<a_pipe>();
+      all.emplace_back([&p] { SAME(get(p->in), 'a'); });
+    }
+    let_others_wait();
+    const int nothing = open("/dev/null", O_RDWR);
+    std::vector<int> mine;
+    for (int fd = lowest_of_others(); fd < static_cast<int>(room); ++fd) {
+      if (dup2(nothing, fd) == fd) mine.push_back(fd);
+    }
+    for (auto& p : pipes) put(p->out, 'a');
+    for (std::thread& one : all) one.join();
+    for (const int fd : mine) {
+      char c = 0;
+      SAME(read(fd, &c, 1), 0);
+      SAME(close(fd), 0);
+    }
+    close(nothing);
+  };
+  SAME(status_of_child(in_child), 0);
+}
+
+// The child of a vfork() has descriptors of its own, and in it all numbers are the program's.
+void replaced_in_a_child() {
+  const auto in_child = [] {
+    a_pipe p;
+    std::thread waits([&] { SAME(get(p.in), 'a'); });
+    let_others_wait();
+    const int nothing = open("/dev/null", O_RDWR);
+    const int first = lowest_of_others();
+    const pid_t child = vfork();
+    if (child == 0) {
+      int wrong = 0;
+      for (int fd = first; fd < first + others_max; ++fd) {
+        wrong += dup2(nothing, fd) == fd ? 0 : 1;
+        wrong += dup3(nothing, fd, O_CLOEXEC) == fd ? 0 : 1;
+        wrong += close(fd) == 0 ? 0 : 1;
+      }
+      _exit(wrong);
+    }
+    int status = -1;
+    SAME(waitpid(child, &status, 0), child);
+    SAME(status, 0);
+    put(p.out, 'a');
+    waits.join();
+    close(nothing);
+  };
+  SAME(status_of_child(in_child), 0);
 }
 
 }  // namespace descriptors
