@@ -8,7 +8,8 @@
 // number, for which a ring could be taken: what is on its way then it knows of, and takes before.
 //
 // Kernel says what the kernel does (bell.hpp has it):
-//   caller()            the calling OS thread
+//   note_caller()       the calling OS thread, and keeps whose it is
+//   can_ring(thread)    whether the calling thread may send it a ring
 //   send_ring(thread)   a signal that is_ring() knows; one is kept, further ones are the same
 //   await(set, info)    the number of one of `set`, or a ring; -1: interrupted, or gone again
 //   await_ring(info)    the same of the ring's number alone; -1 also when none comes for long
@@ -33,6 +34,9 @@ class basic_bell {
     // exchange: a store would hide from it what those did who have rung just before. Partner:
     // sleep().
     rung_.exchange(true, std::memory_order_seq_cst);
+    // Who may not send any leaves `asleep` as it is, for the next.
+    if (state_.load(std::memory_order_seq_cst) != state::asleep || !kernel_.can_ring(sleeper()))
+      return;
     state expected = state::asleep;
     // Relaxed where it fails: nothing is read that goes by it.
     if (state_.compare_exchange_strong(expected, state::called, std::memory_order_seq_cst,
@@ -54,7 +58,7 @@ class basic_bell {
   // The calling OS thread is it; it has all signals blocked.
   void begin() noexcept {
     // Release: from now on it can be told. Partner: sleeper().
-    sleeper_.store(kernel_.caller(), std::memory_order_release);
+    sleeper_.store(kernel_.note_caller(), std::memory_order_release);
   }
 
   // The number of one that has come for the process, of `set` or the ring's; 0: somebody has rung.

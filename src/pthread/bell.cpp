@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "pthread/signals.hpp"
+#include "pthread/wait.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -31,9 +32,18 @@ bool bell::is_marked(const siginfo_t& info) noexcept {
          info.si_value.sival_ptr == &mark_of_rings;
 }
 
-pid_t bell_signals::caller() noexcept {
+pid_t bell_signals::note_caller() noexcept {
   process_of_sleeper.store(getpid(), std::memory_order_relaxed);
   return static_cast<pid_t>(syscall(SYS_gettid));
+}
+
+// The child of a vfork() may have become another user.
+bool bell_signals::can_ring(pid_t whom) noexcept {
+  const pid_t process = process_of_sleeper.load(std::memory_order_relaxed);
+  if (process == getpid()) [[likely]]
+    return true;
+  const kept_errno keep;
+  return syscall(SYS_tgkill, process, whom, 0) == 0;
 }
 
 void bell_signals::send_ring(pid_t to) noexcept {

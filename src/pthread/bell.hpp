@@ -16,7 +16,8 @@ struct bell_signals {
   // same ends the sleep, too.
   static constexpr int ring_number = SIGSTKFLT;
 
-  [[nodiscard]] static pid_t caller() noexcept;
+  [[nodiscard]] static pid_t note_caller() noexcept;
+  [[nodiscard]] static bool can_ring(pid_t whom) noexcept;
   static void send_ring(pid_t to) noexcept;
   static int await(const sigset_t& set, siginfo_t& info) noexcept;
   static int await_ring(siginfo_t& info) noexcept;

@@ -37,10 +37,13 @@ struct bell_kernel {
   rl::waitset<1> sleeping;
   rl::waitset<1> waiting;
 
-  static int caller() { return 1; }
+  int may_not_ring = -1;  // the thread that it is
+  static int note_caller() { return 1; }
+  bool can_ring(int) const { return may_not_ring != static_cast<int>(rl::thread_index()); }
   void send_ring(int to, const code_place& at = {}) {
     rl::ctx().sched();
-    RL_ASSERT(to == caller());
+    RL_ASSERT(to == note_caller());
+    if (!bell_kernel::can_ring(to)) return;
     has_ring = true;
     sleeping.unpark_all(rl::ctx(), at.info);
   }
@@ -116,6 +119,11 @@ struct bell_kernel {
 // Mutation: what has the ring's number is a ring.
 struct bell_kernel_without_mark : bell_kernel {
   static bool is_ring(const signal_info& info) { return info.number == ring_number; }
+};
+
+// Mutation: who may not ring calls the sleeper all the same.
+struct bell_kernel_that_is_not_asked : bell_kernel {
+  static bool can_ring(int) { return true; }
 };
 
 // Mutation: who rings stores.
@@ -196,6 +204,7 @@ enum class beside {
   signals,            // one by the ring's number, and another
   throws_rings_away,  // the program ignores the ring's number, and rings as it has to
   throws_rings_away_and_rings_once,  // mutation: as everybody else does
+  may_not_ring,                      // and tries to
 };
 
 // Each ring is heard, with what was done before; and each signal of the program comes to the
@@ -214,6 +223,7 @@ struct bell_heard : rl::test_suite<bell_heard<Beside, Atomic, Kernel>, 4> {
 
   bell_heard() {
     late_store::on_its_way = nullptr;
+    if (Beside == beside::may_not_ring) bell.signals().may_not_ring = ringers + 1;
     bell.begin();
   }
 
@@ -228,7 +238,8 @@ struct bell_heard : rl::test_suite<bell_heard<Beside, Atomic, Kernel>, 4> {
     if (info.number == Kernel::ring_number) bell.quieten();
   }
   bool is_over() const {
-    const unsigned all = Beside == beside::signals ? 0b11 : 0b111;
+    const bool rings_too = Beside != beside::signals && Beside != beside::may_not_ring;
+    const unsigned all = rings_too ? 0b111 : 0b11;
     return heard == all && signals_come[1] + signals_come[2] == to_come;
   }
 
@@ -253,6 +264,7 @@ struct bell_heard : rl::test_suite<bell_heard<Beside, Atomic, Kernel>, 4> {
       bell.signals().send(Kernel::other_number);
       return;
     }
+    if (Beside == beside::may_not_ring) return bell.ring();
     bell.signals().throw_away();
     done[ringers].store(1, std::memory_order_relaxed);
     Beside == beside::throws_rings_away ? bell.ring_again() : bell.ring();

@@ -19,6 +19,11 @@ TEST(bell, rings_that_are_thrown_away_are_rung_again) {
   expect_correct_always<bell_heard<beside::throws_rings_away>>(2);
 }
 
+TEST(bell, who_may_not_ring_keeps_nobody_from_ringing) {
+  expect_correct_at_random<bell_heard<beside::may_not_ring>>(100);
+  expect_correct_always<bell_heard<beside::may_not_ring>>(2);
+}
+
 TEST(bell, no_ring_comes_to_who_has_quietened_it) {
   bell_quiet<>::expected_a_ring = 0;
   expect_correct_at_random<bell_quiet<>>(100);
@@ -40,6 +45,11 @@ TEST(bell_mutation, who_looks_before_it_is_seen_asleep_is_not_woken) {
 
 TEST(bell_mutation, a_ring_that_is_thrown_away_and_not_rung_again_wakes_nobody) {
   expect_failure<bell_heard<beside::throws_rings_away_and_rings_once>>(rl::test_result_deadlock);
+}
+
+TEST(bell_mutation, who_calls_and_may_not_ring_keeps_others_from_ringing) {
+  expect_failure<bell_heard<beside::may_not_ring, model_atomic, bell_kernel_that_is_not_asked>>(
+      rl::test_result_deadlock);
 }
 
 TEST(bell_mutation, rings_without_a_mark_take_the_place_of_signals) {

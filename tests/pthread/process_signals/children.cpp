@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,11 +124,15 @@ void forks_in_a_handler() {
 
 // As programs do that start others: the child of a vfork() sets all signals to what they were, and
 // has its parent's memory. What comes for the parent afterwards is handled as ever.
-void sets_signals_in_a_child() {
+static void handled_after_a_child_has_set_its_signals(bool is_another_user) {
   handle(SIGUSR2, 0);
   for (int i = 1; i <= 20; ++i) {
     const pid_t child = vfork();
     if (child == 0) {
+      constexpr uid_t nobody = 65534;
+      // By the kernel: the C library's would change the user of all threads that it knows, which
+      // are the parent's.
+      if (is_another_user) syscall(SYS_setresuid, nobody, nobody, nobody);
       struct sigaction usual {};
       usual.sa_handler = SIG_DFL;
       for (int number = 1; number < NSIG; ++number) sigaction(number, &usual, nullptr);
@@ -140,6 +145,13 @@ void sets_signals_in_a_child() {
     wait_until_handled(i);
     sends.join();
   }
+}
+
+void sets_signals_in_a_child() { handled_after_a_child_has_set_its_signals(false); }
+
+// It may send the parent no signal any more.
+void sets_signals_as_another_user() {
+  if (geteuid() == 0) handled_after_a_child_has_set_its_signals(true);
 }
 
 }  // namespace process_signals

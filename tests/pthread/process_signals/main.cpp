@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
       part{"alone", &alone},
       part{"forks_in_a_handler", &forks_in_a_handler},
       part{"sets_signals_in_a_child", &sets_signals_in_a_child},
+      part{"sets_signals_as_another_user", &sets_signals_as_another_user},
       part{"sent_by_system_calls", &sent_by_system_calls},
   };
   SAME(sem_init(&one_handled, 0, 0), 0);

@@ -35,5 +35,6 @@ void in_a_child();
 void child_of_a_thread();
 void forks_in_a_handler();
 void sets_signals_in_a_child();
+void sets_signals_as_another_user();
 
 }  // namespace process_signals
