@@ -14,6 +14,9 @@ constexpr std::uint64_t bit_of(std::size_t n) noexcept { return std::uint64_t{1}
 void note(int fd) noexcept {
   const auto n = static_cast<std::size_t>(fd);
   if (n >= own_numbers_max) return;
+  int highest = highest_own_number.load(std::memory_order_relaxed);
+  while (fd > highest && !highest_own_number.compare_exchange_weak(highest, fd)) {
+  }
   own_numbers[n / 64].fetch_or(bit_of(n), std::memory_order_relaxed);
   int lowest = lowest_own_number.load(std::memory_order_relaxed);
   while (fd < lowest && !lowest_own_number.compare_exchange_weak(lowest, fd)) {
@@ -23,6 +26,7 @@ void note(int fd) noexcept {
 }  // namespace
 
 constinit std::atomic<int> lowest_own_number{highest_first_own_number};
+constinit std::atomic<int> highest_own_number{-1};
 constinit std::array<std::atomic<std::uint64_t>, own_numbers_max / 64> own_numbers{};
 
 int copy_out_of_the_way(int fd, int lowest) noexcept {
@@ -57,12 +61,18 @@ void close_all_own() noexcept {
     close_own(fd);
 }
 
-int next_own_number(unsigned lowest) noexcept {
+int next_own_number(unsigned lowest, unsigned last) noexcept {
+  const int highest = highest_own_number.load(std::memory_order_relaxed);
+  if (highest < 0) return -1;
+  const std::size_t end = std::min<std::size_t>(last, static_cast<std::size_t>(highest));
   const int first = lowest_own_number.load(std::memory_order_relaxed);
   std::size_t n = std::max<std::size_t>(lowest, static_cast<std::size_t>(first));
-  while (n < own_numbers_max) {
+  while (n <= end) {
     const std::uint64_t there = own_numbers[n / 64].load(std::memory_order_relaxed) >> n % 64;
-    if (there != 0) return static_cast<int>(n + static_cast<std::size_t>(std::countr_zero(there)));
+    if (there != 0) {
+      n += static_cast<std::size_t>(std::countr_zero(there));
+      return n <= end ? static_cast<int>(n) : -1;
+    }
     n = (n / 64 + 1) * 64;
   }
   return -1;

@@ -37,7 +37,8 @@ void close_all_own() noexcept;
 // Relaxed, all: a program that closes, at the same time, what another thread is about to open has
 // no order to rely on. Of higher numbers nobody is told.
 inline constexpr std::size_t own_numbers_max = std::size_t{1} << 20;
-extern constinit std::atomic<int> lowest_own_number;  // that there ever was, or may be first
+extern constinit std::atomic<int> lowest_own_number;   // that there ever was, or may be first
+extern constinit std::atomic<int> highest_own_number;  // likewise; -1: none
 extern constinit std::array<std::atomic<std::uint64_t>, own_numbers_max / 64> own_numbers;
 
 /// Also in handlers, and in the child of a vfork().
@@ -48,7 +49,8 @@ inline bool is_own_number(int fd) noexcept {
   return n < own_numbers_max &&
          (own_numbers[n / 64].load(std::memory_order_relaxed) >> n % 64 & 1) != 0;
 }
-/// The lowest from `lowest` on; -1: none. As above.
-int next_own_number(unsigned lowest) noexcept;
+/// The lowest from `lowest` to `last`; -1: none. As above. What lies beyond the highest that there
+/// ever was is not looked at.
+int next_own_number(unsigned lowest, unsigned last = ~0U) noexcept;
 
 }  // namespace strata::os

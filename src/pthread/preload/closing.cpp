@@ -26,9 +26,9 @@ constexpr int only_close_on_exec = 1 << 2;
 bool is_spared(int fd) noexcept {
   return os::is_own_number(fd) && !detail::posix::is_in_child_of_vfork();
 }
-// The lowest from `lowest` on; -1: none.
-int next_spared(unsigned lowest) noexcept {
-  const int own = os::next_own_number(lowest);
+// The lowest from `lowest` to `last`; -1: none.
+int next_spared(unsigned lowest, unsigned last = ~0U) noexcept {
+  const int own = os::next_own_number(lowest, last);
   return own >= 0 && is_spared(own) ? own : -1;
 }
 
@@ -62,13 +62,15 @@ int close_range_of(unsigned first, unsigned last, int flags) {
   if ((flags & only_close_on_exec) != 0) return close_range(first, last, flags);
   unsigned from = first;
   for (;;) {
-    const int own = next_spared(from);
+    const int own = next_spared(from, last);
+    if (own < 0) break;
     const auto end = static_cast<unsigned>(own);
-    if (own < 0 || end > last) break;
     if (end > from && close_range(from, end - 1, flags) != 0) return -1;
     from = end + 1;
   }
-  return from == first || from <= last ? close_range(from, last, flags) : 0;
+  if (from == first || from <= last) return close_range(from, last, flags);
+  // Nothing is left but what the flags say.
+  return close_range(~0U, ~0U, flags);
 }
 
 // Where the kernel has no close_range() the C library finds another way, which knows nothing of

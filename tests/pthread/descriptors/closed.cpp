@@ -74,6 +74,20 @@ void closed_without_knowing() {
   });
 }
 
+// Whoever has what is in the range.
+void ranges_that_are_none() {
+  beside_who_waits([](int) {
+    constexpr int no_such_flag = 1 << 20;
+    for (int fd = lowest_of_others(); fd < lowest_of_others() + others_max; ++fd) {
+      const auto only = static_cast<unsigned>(fd);
+      SAME(close_range(only, only, no_such_flag), -1);
+      SAME(errno == EINVAL || errno == ENOSYS, true);
+      SAME(close_range(only, only - 1, 0), -1);
+      SAME(errno == EINVAL || errno == ENOSYS, true);
+    }
+  });
+}
+
 // Where the library has something open there is no such number for the program; elsewhere what it
 // puts there is its own, and closed as such.
 static void is_put_or_not_there(int answer, int fd) {

@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
       part{"replaced_counters_alike", &replaced_counters_alike},
       part{"replaced_while_writing", &replaced_while_writing},
       part{"closed_without_knowing", &closed_without_knowing},
+      part{"ranges_that_are_none", &ranges_that_are_none},
       part{"replaced_without_knowing", &replaced_without_knowing},
       part{"replaced_beside_many", &replaced_beside_many},
       part{"replaced_without_room", &replaced_without_room},

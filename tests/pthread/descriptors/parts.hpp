@@ -37,6 +37,7 @@ void replaced_counters();
 void replaced_counters_alike();
 void replaced_while_writing();
 void closed_without_knowing();
+void ranges_that_are_none();
 void replaced_without_knowing();
 void replaced_beside_many();
 void replaced_without_room();
