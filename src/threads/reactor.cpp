@@ -51,16 +51,11 @@ class reactor {
     w.watched_once = true;
     if (const int error = begin()) return fail(w, error);
     if (const int error = note(w)) return fail(w, error);
-    if (add(w, w.fd)) return note_whose(w);
+    if (add_or_copy(w)) return note_whose(w);
     if ((errno == EBADF || errno == EINVAL) && is_set_gone()) {
       w.watched = -1;
       if (const int error = begin_anew()) return fail(w, error);
-      if (add(w, w.fd)) return note_whose(w);
-    }
-    if (errno == EEXIST) {
-      w.watched = os::copy_out_of_the_way(w.fd);
-      if (w.watched < 0) w.watched = os::copy_out_of_the_way(w.fd, 3);
-      if (w.watched >= 0 && add(w, w.watched)) return note_whose(w);
+      if (add_or_copy(w)) return note_whose(w);
     }
     // EPERM: a regular file, which is always ready.
     w.is_watchable = errno != EPERM;
@@ -123,6 +118,21 @@ class reactor {
     return epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e) == 0;
   }
 
+  bool add_or_copy(io_wait& w) noexcept {
+    if (add(w, w.fd)) return true;
+    if (errno != EEXIST) return false;
+    w.watched = os::copy_out_of_the_way(w.fd);
+    if (w.watched < 0) w.watched = os::copy_out_of_the_way(w.fd, 3);
+    return w.watched >= 0 && add(w, w.watched);
+  }
+  // In another set. Its copy, if it has one, may have been lost with the former.
+  bool add_again(io_wait& w) noexcept {
+    if (w.watched == w.fd) return add_or_copy(w);
+    if (add(w, w.watched)) return true;
+    os::forget_own_number(w.watched);
+    return add_or_copy(w);
+  }
+
   // The program has closed what it did not open, and maybe opened something in its place.
   bool is_set_gone() {
     epoll_event e{};
@@ -135,7 +145,7 @@ class reactor {
   }
 
   // Another set, with a thread of its own, and with all waits. Who sleeps in the former one, which
-  // is there as long as that lasts, tells what it still hears of, and ends.
+  // is there as long as that lasts, tells what it still hears of, and ends: see run().
   int begin_anew() {
     leave_set();
     const int error = begin();
@@ -156,7 +166,7 @@ class reactor {
     for (const auto& one : waits_) {
       io_wait& w = *one.second;
       if (w.watched < 0) continue;
-      if (error != 0 || !add(w, w.watched)) {
+      if (error != 0 || !add_again(w)) {
         fail(w, error != 0 ? error : errno);
       } else {
         note_whose(w);
@@ -213,8 +223,12 @@ class reactor {
   void run(int set, std::uint64_t which) {
     const os::own_thread here("strata-io");
     std::array<epoll_event, 64> happened;
+    // Nothing is known to wake who sleeps in a set that the program has closed. Where that has
+    // happened once it may happen again: from then on we look whether it has. The first one sleeps
+    // on until something happens that it waited for.
+    const int limit_ms = which == 0 ? -1 : 100;
     for (;;) {
-      const int n = epoll_wait(set, happened.data(), happened.size(), -1);
+      const int n = epoll_wait(set, happened.data(), happened.size(), limit_ms);
       const bool is_gone = n < 0 && errno != EINTR;
       const std::lock_guard lock(mutex_);
       for (int i = 0; i < n; ++i) tell(happened[static_cast<std::size_t>(i)]);

@@ -5,6 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <vector>
 
 #include "../sched/support.hpp"
@@ -60,6 +64,74 @@ TEST_P(io_on, waits_outlive_the_set_that_watches_for_them) {
       EXPECT_EQ(io::write(after.end[1], "x", 1), 1);
       waits_last.join();
     }
+  });
+}
+
+// One for each end of what passes through it: the second one by a copy, which is lost as well.
+TEST_P(io_on, waits_for_one_file_outlive_their_set) {
+  runtime rt(settings());
+  rt.run([] {
+    for (const bool are_replaced : {false, true}) {
+      pair p(true);
+      std::size_t filled = 0;
+      for (ssize_t n = 0; (n = send(p.end[0], "yyyy", 4, MSG_DONTWAIT)) > 0;)
+        filled += static_cast<std::size_t>(n);
+      std::atomic<int> waiting{0};
+      thread reads([&] {
+        ++waiting;
+        expect_byte(p.end[0]);
+      });
+      thread writes([&] {
+        ++waiting;
+        EXPECT_EQ(io::write(p.end[0], "y", 1), 1);
+      });
+      while (waiting < 2 || os::next_own_number(0) < 0) this_thread::yield();
+      for (int i = 0; i < 100; ++i) this_thread::yield();
+      lose_all_own(are_replaced);
+      pair beside(false);
+      thread waits_later([&] { expect_byte(beside.end[0]); });
+      for (int i = 0; i < 100; ++i) this_thread::yield();
+      EXPECT_EQ(io::write(p.end[1], "x", 1), 1);
+      reads.join();
+      std::array<char, 4096> some{};
+      for (std::size_t n = 0; n < filled + 1;) {
+        const ssize_t here = io::read(p.end[1], some.data(), some.size());
+        ASSERT_GT(here, 0);
+        n += static_cast<std::size_t>(here);
+      }
+      writes.join();
+      EXPECT_EQ(io::write(beside.end[1], "x", 1), 1);
+      waits_later.join();
+    }
+  });
+}
+
+std::ptrdiff_t kernel_threads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+// But the first, who sleeps in each lost set ends.
+TEST_P(io_on, who_sleeps_in_a_lost_set_ends) {
+  runtime rt(settings());
+  rt.run([] {
+    pair idle(false);
+    thread waits([&] { expect_byte(idle.end[0]); });
+    while (os::next_own_number(0) < 0) this_thread::yield();
+    const std::ptrdiff_t before = kernel_threads();
+    for (int i = 0; i < 8; ++i) {
+      lose_all_own(false);
+      for (int fd = os::next_own_number(0); fd >= 0; fd = os::next_own_number(0))
+        os::forget_own_number(fd);
+      pair p(false);
+      thread waits_later([&] { expect_byte(p.end[0]); });
+      while (os::next_own_number(0) < 0) this_thread::yield();
+      EXPECT_EQ(io::write(p.end[1], "x", 1), 1);
+      waits_later.join();
+    }
+    // Two: the first, and the one that there is.
+    while (kernel_threads() > before + 2) this_thread::yield();
+    EXPECT_EQ(io::write(idle.end[1], "x", 1), 1);
+    waits.join();
   });
 }
 
