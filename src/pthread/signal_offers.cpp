@@ -119,16 +119,18 @@ class reminding {
     if (sent_ != 0) end_reminding();
   }
   // False: main() has been reminded often enough, or cannot be.
-  bool once_more(const record& r, const process_offer& o) noexcept {
-    if (!r.is_main || !o.heeds_handlers || sent_ == reminders_max) return false;
+  [[nodiscard]] bool is_due(const record& r, const process_offer& o) const noexcept {
+    if (!r.is_main || !o.heeds_handlers || sent_ >= reminders_max) return false;
+    return sent_ == 0 || reminded_in_vain() - in_vain_before_ < reminded_in_vain_max;
+  }
+  // If it is; without the lock of main(), which is interrupted.
+  void once_more(const process_offer& o) noexcept {
     if (sent_ == 0) {
       begin_reminding(o.number);
       in_vain_before_ = reminded_in_vain();
-    } else if (reminded_in_vain() - in_vain_before_ >= reminded_in_vain_max) {
-      return false;
     }
     ++sent_;
-    return remind_main(o.number);
+    if (!remind_main(o.number)) sent_ = reminders_max;
   }
 
  private:
@@ -148,6 +150,7 @@ fate await_thread(record& r, process_offer& o, siginfo_t& info, const struct sig
     // Acquire, and before the look: a change since wakes us. Partner: settle_offer().
     const std::uint32_t seen = offers_taken.load(std::memory_order_acquire);
     const std::int64_t left_ns = end_ns - os::now_ns();
+    bool is_to_be_reminded = false;
     {
       const holding lock(r.more.lock);
       if (o.taken) return fate::taken;
@@ -155,11 +158,8 @@ fate await_thread(record& r, process_offer& o, siginfo_t& info, const struct sig
       const bool has_ended =
           !is_still(r, o.thread) || (r.life.load(std::memory_order_relaxed) & record::ended) != 0;
       const bool is_blocked = has_signal(r.blocked, o.number) || runs_beside(r, o);  // by now
-      if (!has_ended && !is_blocked && left_ns <= 0 && reminds.once_more(r, o)) {
-        end_ns = os::now_ns() + in_time_ns;
-        continue;
-      }
-      if (has_ended || left_ns <= 0) {
+      is_to_be_reminded = !has_ended && !is_blocked && left_ns <= 0 && reminds.is_due(r, o);
+      if (!is_to_be_reminded && (has_ended || left_ns <= 0)) {
         if (r.offer == &o) r.offer = nullptr;
         if (has_ended) return fate::to_be_offered;
         const bool was_ignored = take_pending(r, it, info) == 0;  // since it was offered
@@ -169,6 +169,11 @@ fate await_thread(record& r, process_offer& o, siginfo_t& info, const struct sig
         if (is_blocked) return fate::to_be_offered;
         return will_handle(r, o, how) ? fate::ours : fate::to_be_offered;
       }
+    }
+    if (is_to_be_reminded) {
+      reminds.once_more(o);
+      end_ns = os::now_ns() + in_time_ns;
+      continue;
     }
     os::blocking_futex_wait(offers_taken, seen, left_ns);
   }
