@@ -26,8 +26,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "strata/fiber.hpp"
+#include "strata/call.hpp"
 #include "strata/global_ptr.hpp"
+#include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
 
 namespace strata {
@@ -45,10 +46,9 @@ struct best_place {
   best_bits first = 0;
 };
 
-// What the part that knows no types calls of the one that does. Messages wait for nobody.
+// What the part that knows no types calls of the one that does.
 struct best_type {
   bool (*is_worse)(best_bits a, best_bits b);
-  void (*report)(const best_place& p, best_bits found, node_id_t by);
   void (*tell)(node_id_t node, std::uint64_t number, best_bits news);
 };
 
@@ -73,9 +73,8 @@ class best_cell {
 // The calling node's part of it.
 std::shared_ptr<best_cell> best_cell_here(const best_place& p, const best_type& type);
 // The calling node has found something that is better than all that it knew.
-void tell_best(const best_place& p, best_bits found, const best_type& type);
-// On the best's own node: `by` has found it. On another one: its node tells it.
-void hear_report_of_best(const best_place& p, best_bits found, node_id_t by);
+void tell_best(const best_place& p, best_bits found);
+// Its node tells it.
 void hear_news_of_best(std::uint64_t number, best_bits news, const best_type& type);
 
 // Its owner's part.
@@ -110,33 +109,17 @@ T best_value_of(best_bits bits) noexcept {
 
 template <class T, class Worse>
 struct best_functions {
-  struct news : threaded {
-    std::uint64_t number;
-    best_bits value;
-    void start() {
-      hear_news_of_best(number, value, type);
-      terminate();
-    }
-  };
-  struct heard_report : threaded {
-    best_place place;
-    best_bits value;
-    node_id_t by;
-    void start() {
-      hear_report_of_best(place, value, by);
-      terminate();
-    }
-  };
+  static void hear_news(std::uint64_t number, best_bits value) {
+    hear_news_of_best(number, value, type);
+  }
   static bool is_worse(best_bits a, best_bits b) {
     return Worse()(best_value_of<T>(a), best_value_of<T>(b));
   }
+  // Calls that nobody awaits: those to a node that leaves meanwhile are lost, and nothing else is.
   static void tell(node_id_t node, std::uint64_t number, best_bits value) {
-    invoke<news>(on_node{node}, number, value);
+    remote_thread(on_node{node}, call<&hear_news>(number, value)).detach();
   }
-  static void report(const best_place& p, best_bits value, node_id_t by) {
-    invoke<heard_report>(on_node{p.where.node()}, p, value, by);
-  }
-  static constexpr best_type type{&is_worse, &report, &tell};
+  static constexpr best_type type{&is_worse, &tell};
 };
 
 template <class T, class Worse>
@@ -155,14 +138,13 @@ class best_here {
   [[nodiscard]] T value() const noexcept { return detail::best_value_of<T>(cell_->load()); }
   /// True: x is better than all that this node knew, so that value() is x now, or better; and the
   /// others are being told. What is equal, or worse, changes nothing. Awaits no answer, and may be
-  /// called by fibers; blocks and throws as invoke() does, after value() has changed:
-  /// node_lost_error, misuse_error outside a runtime. On the shared_best's own node it may block
-  /// once for each node that has to be told. Whoever waits for a computation (run()) waits
-  /// until all have heard. Orders no other memory.
+  /// called by fibers; blocks as long as too much is queued for a node that is told (1 MiB). Throws
+  /// node_lost_error, std::bad_alloc and, outside a runtime, misuse_error, after value() has
+  /// changed. Orders no other memory.
   bool improve(const T& x) const {
     using functions = detail::best_functions<T, Worse>;
     if (!cell_->improve(detail::best_bits_of(x), functions::type)) return false;
-    detail::tell_best(place_, detail::best_bits_of(x), functions::type);
+    detail::tell_best(place_, detail::best_bits_of(x));
     return true;
   }
 

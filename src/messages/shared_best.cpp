@@ -77,6 +77,12 @@ auto call_at_home(const best_place& p, const Arguments&... arguments) {
       on_node{p.where.node()}, p.where, p.number, arguments...);
 }
 
+// Of node `by`.
+void hear_report(const best_place& p, best_bits found, node_id_t by) {
+  const held_object held(p.number, p.where.local());
+  if (held.get() != nullptr) static_cast<best_state*>(held.get())->hear(found, by, p.number);
+}
+
 void report_now(best_place p) {
   const auto known = messages::messenger_here()->bests.find(p.number);
   if (known == nullptr) return;
@@ -100,7 +106,8 @@ std::shared_ptr<best_cell> best_cell_here(const best_place& p, const best_type& 
   return {known, &known->here};
 }
 
-void tell_best(const best_place& p, best_bits found, const best_type& type) {
+// A call that nobody awaits: where its node has left it has ended, or will.
+void tell_best(const best_place& p, best_bits found) {
   if (p.where.node() == node_id()) {
     const held_object held(p.number, p.where.local());
     if (held.get() != nullptr)
@@ -108,14 +115,9 @@ void tell_best(const best_place& p, best_bits found, const best_type& type) {
     return;
   }
   try {
-    type.report(p, found, node_id());
-  } catch (const node_left_error&) {  // it has ended
+    remote_thread(on_node{p.where.node()}, call<&hear_report>(p, found, node_id())).detach();
+  } catch (const node_left_error&) {
   }
-}
-
-void hear_report_of_best(const best_place& p, best_bits found, node_id_t by) {
-  const held_object held(p.number, p.where.local());
-  if (held.get() != nullptr) static_cast<best_state*>(held.get())->hear(found, by, p.number);
 }
 
 void hear_news_of_best(std::uint64_t number, best_bits news, const best_type& type) {

@@ -36,7 +36,7 @@ TEST_F(simulated_bests, are_known_to_all_in_the_end) {
         while (!all) p.pause(100'000);
         p.pause(3 * program_job::ms);  // some begin to follow when others have found something
         const best_here<unsigned> best = all->here();
-        unsigned before = 0;
+        unsigned before = best.value();
         for (int i = 0; i < 20; ++i) {
           const unsigned value = 1 + static_cast<unsigned>(p.below(1000));
           greatest = std::max(greatest, value);

@@ -317,7 +317,7 @@ class hearing_job {
                      local_address(arena_.data() + block_bytes * (1U + n)), bytes,
                      to_global(boxes_[n].get()), to_sptr(p.SIGNALLED));
       for (int i = 0; i < 8; ++i) {
-        job_->node(n).run_soon(token_errand::unpack(detail::this_worker(), nullptr));
+        detail::this_worker().push(token_errand::unpack(detail::this_worker(), nullptr));
         awaited_.push_back(std::make_unique<awaited_errand>());
         job_->node(n).protocols.data.call(detail::this_worker(), other, *awaited_.back(), {});
       }
