@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 
 #include "os/system_call.hpp"
+#include "pthread/preload/interrupted_call.hpp"
 #include "pthread/preload/ticks.hpp"
 
 namespace strata::preload {
@@ -40,28 +39,11 @@ __asm__(
     ".size strata_end_own_signal, . - strata_end_own_signal\n");
 #endif
 
-// With SA_RESTART, which workers need, an interrupted call of the kernel is about to begin again
-// (or to begin): it does not, and is said to have been interrupted.
-void end_call(void* machine) noexcept {
-  auto& m = static_cast<ucontext_t*>(machine)->uc_mcontext;
-#if defined(__x86_64__)
-  constexpr unsigned char call[] = {0x0f, 0x05};
-  if (std::memcmp(reinterpret_cast<const void*>(m.gregs[REG_RIP]), call, sizeof call) != 0) return;
-  m.gregs[REG_RIP] += sizeof call;
-  m.gregs[REG_RAX] = -EINTR;
-#elif defined(__aarch64__)
-  constexpr std::uint32_t call = 0xd4000001;
-  if (std::memcmp(reinterpret_cast<const void*>(m.pc), &call, sizeof call) != 0) return;
-  m.pc += sizeof call;
-  m.regs[0] = static_cast<unsigned long long>(-EINTR);
-#endif
-}
-
 void on_own_signal(int, siginfo_t* info, void* machine) {
   if (info->si_code == SI_TIMER) return on_tick(machine);
   if (!calls_end.load(std::memory_order_relaxed)) return;
   endings.fetch_add(1, std::memory_order_relaxed);
-  end_call(machine);
+  end_call(*static_cast<ucontext_t*>(machine));
 }
 
 // What the C library refuses to set for others. Not blocked while the handler runs: others go on
