@@ -104,13 +104,13 @@ int raise_here(siginfo_t& info) {
   return 0;
 }
 
-running_handler::running_handler(record& r, std::uintptr_t here, std::uint64_t running,
+running_handler::running_handler(record& r, std::uintptr_t from, std::uint64_t running,
                                  std::uint64_t added) noexcept
-    : r_(r), is_outermost_(r.handlers_below == 0 && is_on_own_stack(here)) {
+    : r_(r), is_outermost_(r.handlers_below == 0 && is_on_own_stack(from)) {
   if (!is_outermost_) return;
   r.running_above = running;
   r.added_above = added;
-  r.handlers_below = here;
+  r.handlers_below = from;
 }
 
 bool cannot_be_in_handler(const record& r, std::uintptr_t frame) noexcept {
@@ -182,8 +182,8 @@ void deliver_signals(record& r) {
     r.handles_in_section.store(!this_worker().preemptible.load(std::memory_order_relaxed),
                                std::memory_order_relaxed);
     {
-      const running_handler here(r, stack_pointer(), running,
-                                 r.added_by_handlers.load(std::memory_order_relaxed));
+      const running_handler one(r, stack_pointer(), running,
+                                r.added_by_handlers.load(std::memory_order_relaxed));
       (void)raise_here(info);
     }
     r.handles_in_section.store(was_in_section, std::memory_order_relaxed);

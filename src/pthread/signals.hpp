@@ -15,13 +15,13 @@ namespace strata::detail::posix {
 
 // Runs the handlers of the signals that it has been sent and has not blocked. By the thread itself.
 void deliver_signals(record& r);
-// While one exists a handler runs for r below `here`, unless that is left by siglongjmp(): then
+// While one exists a handler runs for r below `from`, unless that is left by siglongjmp(): then
 // nothing is undone here, and the record says all that there is to know. Only the outermost one on
 // the thread's own stack is noted. `running`, `added`: what running_handlers and added_by_handlers
 // were before.
 class running_handler {
  public:
-  running_handler(record& r, std::uintptr_t here, std::uint64_t running,
+  running_handler(record& r, std::uintptr_t from, std::uint64_t running,
                   std::uint64_t added) noexcept;
   ~running_handler() {
     if (is_outermost_) r_.handlers_below = 0;
