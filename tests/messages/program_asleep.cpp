@@ -152,6 +152,8 @@ void wakes_one(runtime& rt) {
     const auto driven_off = [] { return detail::this_place().idle_spin.times_lost(); };
     const long stolen_at_first = stolen_ticks();
     long unexplained = 0;
+    constexpr int with_naps_max = 3;
+    int with_naps = 0;
     for (int batch = 0; batch < batches_max; ++batch) {
       remote_thread other;
       const endpoint_id to = answerer(rounds, other);
@@ -163,9 +165,13 @@ void wakes_one(runtime& rt) {
       other.join();
       if (believes_so && meanwhile.lost == 0) ++unexplained;
       if (believes_so || meanwhile.lost > lost_max) continue;
-      require(meanwhile.naps_of_receivers < naps_max, std::to_string(meanwhile.naps_of_receivers) +
-                                                          " naps of receivers in " +
-                                                          std::to_string(rounds) + " rounds");
+      if (meanwhile.naps_of_receivers >= naps_max) {
+        // Somebody who comes and goes within a batch is not seen: what is so is so in each.
+        require(++with_naps < with_naps_max, std::to_string(meanwhile.naps_of_receivers) +
+                                                 " naps of receivers in " + std::to_string(rounds) +
+                                                 " rounds");
+        continue;
+      }
       return;
     }
     // A worker may believe that others want its core in batches in which the kernel has taken it
