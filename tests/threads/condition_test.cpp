@@ -400,6 +400,9 @@ struct refuses_to_lock {
     is_held = false;
     m.unlock();
   }
+  ~refuses_to_lock() {
+    if (is_held) m.unlock();
+  }
 };
 
 // Returns 42 if what leaves the wait leaves the lock with the caller.
