@@ -9,43 +9,33 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <csetjmp>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <strata/blocking.hpp>
 #include <strata/fork_join.hpp>
 #include <strata/runtime.hpp>
 #include <strata/stop_token.hpp>
 #include <strata/thread.hpp>
-#include <strata/thread_specific.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "../common/recurse_for_ever.hpp"
-#include "../common/refuse_threads.hpp"
 #include "../common/slow_builds.hpp"
 #include "../common/thread_states.hpp"
+#include "header_threads.hpp"
 
 namespace {
 
-strata::options workers(unsigned n) {
-  strata::options o;
-  o.workers = n;
-  return o;
-}
+using namespace header_threads;
 
 std::uint64_t dispatched(const strata::runtime& rt) {
   std::uint64_t sum = 0;
   for (const auto& w : rt.stats().workers) sum += w.dispatched;
   return sum;
 }
-
-void* give_back(void* a) { return a; }
 
 TEST(pthread_header, threads_are_made_in_the_runtime_that_calls) {
   strata::runtime rt(workers(2));
@@ -63,11 +53,6 @@ TEST(pthread_header, threads_are_made_in_the_runtime_that_calls) {
   EXPECT_GE(dispatched(rt), before + 100);
 }
 
-struct flag_at_end {
-  std::atomic<int>& count;
-  ~flag_at_end() { ++count; }
-};
-std::atomic<int> destroyed;
 std::atomic<int> caught;
 void* exit_through_cxx(void* a) {
   const flag_at_end one{destroyed};
@@ -158,61 +143,6 @@ TEST(pthread_header, a_strata_thread_has_values_and_a_name_and_can_be_cancelled)
   });
 }
 
-TEST(pthread_header, threads_inside_and_outside_wake_each_other) {
-  strata::runtime rt(workers(2));
-  sem_t to;
-  sem_t back;
-  ASSERT_EQ(strata_sem_init(&to, 0, 0), 0);
-  ASSERT_EQ(strata_sem_init(&back, 0, 0), 0);
-  std::thread outside([&] {
-    for (int i = 0; i < 200; ++i) {
-      strata_sem_wait(&to);
-      strata_sem_post(&back);
-    }
-  });
-  rt.run([&] {
-    for (int i = 0; i < 200; ++i) {
-      strata_sem_post(&to);
-      strata_sem_wait(&back);
-    }
-  });
-  outside.join();
-  int left = -1;
-  strata_sem_getvalue(&back, &left);
-  EXPECT_EQ(left, 0);
-}
-
-TEST(pthread_header, an_outside_thread_can_hold_its_cancellation_back) {
-  std::atomic<pthread_t> who{0};
-  std::atomic<bool> cleaned{false};
-  std::thread outside([&] {
-    sem_t never;
-    strata_sem_init(&never, 0, 0);
-    strata_pthread_cleanup_push([](void* a) { *static_cast<std::atomic<bool>*>(a) = true; },
-                                &cleaned);
-    who = strata_pthread_self();
-    // Held back: the C++ library's own thread must end by returning.
-    strata_pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
-    timespec soon;
-    clock_gettime(CLOCK_REALTIME, &soon);
-    soon.tv_nsec = soon.tv_nsec > 900000000 ? 999999999 : soon.tv_nsec + 50000000;
-    EXPECT_EQ(strata_sem_timedwait(&never, &soon), -1);
-    strata_pthread_cleanup_pop(1);
-  });
-  while (who == 0) std::this_thread::yield();
-  EXPECT_EQ(strata_pthread_cancel(who), 0);
-  outside.join();
-  EXPECT_TRUE(cleaned);
-  EXPECT_EQ(strata_pthread_cancel(who), ESRCH);
-}
-
-pthread_key_t set_late;
-void* set_a_value_of_cxx(void* a) {
-  static auto& values = *new strata::thread_specific_ptr<int>(
-      [](int*) { strata_pthread_setspecific(set_late, &set_late); });
-  values.reset(static_cast<int*>(a));
-  return a;
-}
 void* value_of_set_late(void*) { return strata_pthread_getspecific(set_late); }
 
 TEST(pthread_header, a_value_set_while_a_thread_ends_is_destroyed_with_it) {
@@ -252,62 +182,6 @@ TEST(pthread_header, exit_of_a_strata_thread_runs_the_handlers_of_c) {
     t.join();
   });
   EXPECT_EQ(destroyed, 2);
-}
-
-// As pthread_cleanup_push() is compiled in C.
-void* exit_with_a_handler_of_c(void* a) {
-  __pthread_unwind_buf_t buffer;
-  if (_setjmp(reinterpret_cast<__jmp_buf_tag*>(buffer.__cancel_jmp_buf)) != 0) {
-    ++destroyed;
-    strata_pthread_unwind_next(&buffer);
-  }
-  strata_pthread_register_cancel(&buffer);
-  strata_pthread_exit(a);
-}
-void* exit_with_handlers(void* a) {
-  const flag_at_end one{destroyed};
-  strata_cleanup handler;
-  strata_cleanup_push(
-      &handler, [](void*) { ++destroyed; }, nullptr);
-  return exit_with_a_handler_of_c(a);
-}
-
-TEST(pthread_header, exit_of_a_kernel_thread_runs_the_handlers_of_c) {
-  destroyed = 0;
-  pthread_t t;
-  void* result = nullptr;
-  ASSERT_EQ(pthread_create(&t, nullptr, exit_with_handlers, &t), 0);
-  ASSERT_EQ(pthread_join(t, &result), 0);
-  EXPECT_EQ(result, &t);
-  EXPECT_EQ(destroyed, 3);
-}
-
-pthread_key_t of_the_c_library;
-void* end_with_a_value_of_the_c_library(void* a) {
-  EXPECT_NE(strata_pthread_self(), 0U);
-  // What asks for the thread's end for the first time now is told of it; what asks as late as the
-  // destructors of keys the C library keeps for good, and a few bytes for it.
-  static auto& early = *new strata::thread_specific_ptr<int>([](int*) {});
-  early.reset(static_cast<int*>(a));
-  EXPECT_EQ(pthread_setspecific(of_the_c_library, a), 0);
-  return a;
-}
-void set_values_of_ours(void* a) {
-  strata_pthread_setspecific(set_late, a);
-  set_a_value_of_cxx(a);
-}
-
-TEST(pthread_header, what_a_kernel_thread_sets_while_it_ends_is_destroyed) {
-  destroyed = 0;
-  ASSERT_EQ(strata_pthread_key_create(&set_late, [](void*) { ++destroyed; }), 0);
-  ASSERT_EQ(pthread_key_create(&of_the_c_library, &set_values_of_ours), 0);
-  pthread_t t;
-  int some = 0;
-  ASSERT_EQ(pthread_create(&t, nullptr, end_with_a_value_of_the_c_library, &some), 0);
-  ASSERT_EQ(pthread_join(t, nullptr), 0);
-  EXPECT_EQ(destroyed, 2);
-  pthread_key_delete(of_the_c_library);
-  strata_pthread_key_delete(set_late);
 }
 
 // Where a fork has left the thread's own stack, as it always does a stack that the program gives.
@@ -503,127 +377,6 @@ TEST(pthread_header, a_robust_mutex_is_left_by_threads_of_every_kind) {
   });
   repair();
   EXPECT_EQ(strata_pthread_mutex_destroy(&m), 0);
-}
-
-// Runs it as a thread of one worker.
-void run_thread(void* (*function)(void*)) {
-  strata::runtime rt(workers(1));
-  rt.run([&] {
-    pthread_t t;
-    if (strata_pthread_create(&t, nullptr, function, nullptr) == 0) strata_pthread_join(t, nullptr);
-  });
-}
-
-class pthread_death : public ::testing::Test {
- protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
-
-void* overflow(void*) {
-  strata_pthread_setname_np(strata_pthread_self(), "walter");
-  volatile int depth = 0;
-  return strata::test::recurse_for_ever(&depth) != 0 ? nullptr : &destroyed;
-}
-
-TEST_F(pthread_death, an_overflow_is_named_like_the_thread) {
-  if (strata::test::address_sanitizer || strata::test::thread_sanitizer)
-    GTEST_SKIP() << "the sanitizer reports it itself";
-  EXPECT_EXIT(run_thread(&overflow), ::testing::ExitedWithCode(1),
-              "stack overflow in thread walter");
-}
-
-// Nothing of the stack is gone when the program ends.
-struct ends_the_program {
-  ~ends_the_program() { std::_Exit(3); }
-};
-void* throw_something(void*) {
-  strata_pthread_setname_np(strata_pthread_self(), "walter");
-  const ends_the_program here;
-  throw std::runtime_error("what there was");
-}
-
-TEST_F(pthread_death, an_exception_that_leaves_a_thread_is_named_like_it) {
-  EXPECT_EXIT(run_thread(&throw_something), ::testing::KilledBySignal(SIGABRT),
-              "an exception left thread walter(.|\n)*what there was");
-}
-
-timespec soon(clockid_t clock) {
-  timespec t;
-  clock_gettime(clock, &t);
-  t.tv_nsec += 3'000'000;
-  if (t.tv_nsec >= 1'000'000'000) {
-    t.tv_nsec -= 1'000'000'000;
-    ++t.tv_sec;
-  }
-  return t;
-}
-
-// Which of the waits did not end as it should.
-int wait_for_a_while() {
-  const timespec until = soon(CLOCK_REALTIME);
-  pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_t checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-  pthread_cond_t never = PTHREAD_COND_INITIALIZER;
-  pthread_rwlock_t read = PTHREAD_RWLOCK_INITIALIZER;
-  sem_t none;
-  strata_sem_init(&none, 0, 0);
-  strata_pthread_mutex_lock(&held);
-  strata_pthread_mutex_lock(&checked);
-  strata_pthread_rwlock_rdlock(&read);
-  int woken = 0;
-  while ((woken = strata_pthread_cond_timedwait(&never, &checked, &until)) == 0) {
-  }
-  if (woken != ETIMEDOUT) return 4;
-  if (strata_pthread_mutex_unlock(&checked) != 0) return 5;
-  if (strata_pthread_mutex_timedlock(&held, &until) != ETIMEDOUT) return 6;
-  if (strata_pthread_rwlock_timedwrlock(&read, &until) != ETIMEDOUT) return 7;
-  if (strata_sem_timedwait(&none, &until) != -1 || errno != ETIMEDOUT) return 8;
-  const timespec a_little{0, 1'000'000};
-  if (strata_nanosleep(&a_little, nullptr) != 0) return 9;
-  const timespec later = soon(CLOCK_MONOTONIC);
-  if (strata_pthread_mutex_clocklock(&held, CLOCK_MONOTONIC, &later) != ETIMEDOUT) return 10;
-  return 42;
-}
-
-TEST_F(pthread_death, waits_end_in_time_where_there_is_no_thread_for_deadlines) {
-  if (strata::test::address_sanitizer || strata::test::thread_sanitizer)
-    GTEST_SKIP() << "the sanitizer needs the addresses";
-  EXPECT_EXIT(
-      {
-        strata::runtime rt(workers(1));
-        std::_Exit(rt.run([] {
-          strata::test::refuse_threads();
-          return wait_for_a_while();
-        }));
-      },
-      ::testing::ExitedWithCode(42), "");
-}
-
-// What did not go as it should.
-int make_first_threads() {
-  setenv("STRATA_WORKERS", "64", 1);
-  sigset_t before;
-  sigset_t after;
-  pthread_sigmask(SIG_SETMASK, nullptr, &before);
-  pthread_t t;
-  // No memory for stacks, and then no threads for most of the workers.
-  for (const rlim_t bytes_left : {rlim_t{1} << 20, rlim_t{160} << 20}) {
-    strata::test::refuse_threads(bytes_left);
-    if (strata_pthread_create(&t, nullptr, give_back, &t) != EAGAIN) return 4;
-  }
-  strata::test::allow_threads();
-  pthread_sigmask(SIG_SETMASK, nullptr, &after);
-  if (sigismember(&before, SIGTERM) != sigismember(&after, SIGTERM)) return 5;
-  void* result = nullptr;
-  if (strata_pthread_create(&t, nullptr, give_back, &t) != 0) return 6;
-  if (strata_pthread_join(t, &result) != 0) return 7;
-  return result == &t ? 42 : 8;
-}
-
-TEST_F(pthread_death, the_first_thread_is_refused_without_workers_and_a_later_one_begins) {
-  if (strata::test::address_sanitizer || strata::test::thread_sanitizer)
-    GTEST_SKIP() << "the sanitizer needs the addresses";
-  EXPECT_EXIT(std::_Exit(make_first_threads()), ::testing::ExitedWithCode(42), "");
 }
 
 // The child has neither the parent's thread that waits there, nor its turn: two bytes for two who

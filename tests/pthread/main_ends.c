@@ -30,7 +30,7 @@ static void tell(void* a) {
 }
 static void* be_the_last(void* a) {
   while (!atomic_load(&main_leaves)) sched_yield();
-  usleep(2000);
+  usleep(2000); /* in which one that waits for nobody would end: nothing else depends on it */
   atomic_store(&has_run, 1);
   return a;
 }

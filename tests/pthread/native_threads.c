@@ -137,6 +137,7 @@ CASE(a_kernel_thread_is_the_same_until_its_values_are_destroyed) {
 
 /* ---- the end of the process ---- */
 enum { end_of_the_last = 42 };
+/* These only give a process that waits for nobody time to end: nothing else depends on them. */
 static const struct timespec a_little = {0, 20000000};
 static int end_as_the_last(void* a) {
   (void)a;

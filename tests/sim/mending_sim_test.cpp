@@ -266,6 +266,14 @@ TEST_P(simulated_mending, attempts_become_rare_where_nothing_returns) {
   EXPECT_LT(t.job->attempts(), 55U);
 }
 
+// Nothing is due on that node but the next look at spare connections, which are looked at more
+// rarely.
+void expect_nothing_to_mend(talking_job& t, node_id n) {
+  const std::int64_t later = t.world.now_ns() + 10'000 * ms;
+  EXPECT_EQ(t.job->node(n).networks->mend(later), later + 8 * mends_after_ns);
+  expect_no_losses(t);
+}
+
 // Whose connection was about to be made again.
 TEST_P(simulated_mending, forgets_who_has_left) {
   talking_job t = make(triangle(), 3, 1, {}, false);
@@ -278,10 +286,7 @@ TEST_P(simulated_mending, forgets_who_has_left) {
   t.end([&] { return has_left; });
   // Until the last attempt has failed.
   (void)t.world.run([] { return false; }, t.world.now_ns() + 500 * ms);
-  // Nothing is due there but the next look at spare connections, which are looked at more rarely.
-  const std::int64_t later = t.world.now_ns() + 10'000 * ms;
-  EXPECT_EQ(t.job->node(2).networks->mend(later), later + 8 * mends_after_ns);
-  expect_no_losses(t);
+  expect_nothing_to_mend(t, 2);
 }
 
 // Whose connections end when it has left, the spare one among them.
@@ -299,10 +304,7 @@ TEST_P(simulated_mending, forgets_who_left_before_their_connections_ended) {
   for (const unsigned which : {0, 1}) t.job->tear(1, 2, which);
   ASSERT_TRUE(
       t.world.run([&] { return !t.job->node(2).has_spare(1); }, t.world.now_ns() + 5'000 * ms));
-  // Nothing is due there but the next look at spare connections, which are looked at more rarely.
-  const std::int64_t later = t.world.now_ns() + 10'000 * ms;
-  EXPECT_EQ(t.job->node(2).networks->mend(later), later + 8 * mends_after_ns);
-  expect_no_losses(t);
+  expect_nothing_to_mend(t, 2);
 }
 
 // By which the two have gone around each other so far: they need another detour to agree on a new

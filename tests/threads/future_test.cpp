@@ -437,24 +437,26 @@ TEST(async, its_last_future_waits_for_the_thread) {
   });
 }
 
-// A value of the thread's whose end takes until it is let go.
+// A call that is over when this is made, of a thread that has a value whose end takes until it is
+// let go.
 struct slow_to_end {
   counting_semaphore<> ends{0};
   counting_semaphore<> goes_on{0};
   std::atomic<bool> ended{false};
+  thread_specific_ptr<slow_to_end> mine{[](slow_to_end* v) {
+    v->ends.release();
+    v->goes_on.acquire();
+    v->ended = true;
+  }};
+  shared_future<void> f = strata::async(launch::async, [this] { mine.reset(this); }).share();
+  slow_to_end() { ends.acquire(); }
 };
 
 TEST(async, who_waits_for_a_time_waits_for_the_thread_too) {
   runtime rt(with_workers(2));
   rt.run([] {
     slow_to_end value;
-    thread_specific_ptr<slow_to_end> mine([](slow_to_end* v) {
-      v->ends.release();
-      v->goes_on.acquire();
-      v->ended = true;
-    });
-    const shared_future<void> f = strata::async(launch::async, [&] { mine.reset(&value); }).share();
-    value.ends.acquire();  // the call is over
+    const shared_future<void>& f = value.f;
     EXPECT_EQ(f.wait_for(0s), future_status::timeout);
     EXPECT_EQ(f.wait_until(std::chrono::steady_clock::now() + 1ms), future_status::timeout);
     future_status of_other = future_status::timeout;
@@ -490,20 +492,13 @@ TEST(async, a_wait_that_is_refused_leaves_the_thread_to_the_next) {
   runtime rt(with_workers(1));
   rt.run([] {
     slow_to_end value;
-    thread_specific_ptr<slow_to_end> mine([](slow_to_end* v) {
-      v->ends.release();
-      v->goes_on.acquire();
-      v->ended = true;
-    });
-    shared_future<void> f = strata::async(launch::async, [&] { mine.reset(&value); }).share();
-    value.ends.acquire();  // the call is over
     bool refused = false;
     completion done;
-    token<waits_for_a_future>(&f, done.sptr(), &refused);
+    token<waits_for_a_future>(&value.f, done.sptr(), &refused);
     done.wait();
     EXPECT_TRUE(refused) << "the thread has not ended";
     thread later([&] { value.goes_on.release(); });
-    f = {};
+    value.f = {};
     EXPECT_TRUE(value.ended);
     later.join();
   });
