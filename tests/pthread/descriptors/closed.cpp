@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that close what they did not open, and put files where they have none, while threads
 // wait: those go on waiting, and later ones wait as ever.
+#include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -208,6 +211,44 @@ void replaced_in_a_child() {
     close(nothing);
   };
   SAME(status_of_child(in_child), 0);
+}
+
+// By a thread that pthread_create() has not made, and by a handler that interrupts it there. Above
+// what the library has, and far enough apart.
+static int replaced_by_handler;
+static std::atomic<int> handled_there;
+static void replace_and_close(int fd) {
+  SAME(dup2(STDOUT_FILENO, fd), fd);
+  SAME(close(fd), 0);
+}
+
+void replaced_in_handlers() {
+  static constexpr int handlers = 2'000;
+  replaced_by_handler = lowest_of_others() + 3 * others_max;
+  handled_there = 0;
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = [](int) {
+    replace_and_close(replaced_by_handler);
+    ++handled_there;
+  };
+  SAME(sigaction(SIGUSR1, &action, &before), 0);
+  static std::atomic<pid_t> who;
+  who = 0;
+  thrd_t other;
+  const auto replaces = [](void*) {
+    who = static_cast<pid_t>(syscall(SYS_gettid));
+    while (handled_there < handlers) replace_and_close(replaced_by_handler + others_max);
+    return 0;
+  };
+  SAME(thrd_create(&other, replaces, nullptr), thrd_success);
+  while (who == 0) sched_yield();
+  for (int sent = 0; sent < handlers; ++sent) {
+    SAME(syscall(SYS_tgkill, getpid(), who.load(), SIGUSR1), 0);
+    while (handled_there <= sent) sched_yield();
+  }
+  SAME(thrd_join(other, nullptr), thrd_success);
+  SAME(sigaction(SIGUSR1, &before, nullptr), 0);
 }
 
 }  // namespace descriptors

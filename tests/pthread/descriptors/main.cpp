@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
       part{"replaced_beside_many", &replaced_beside_many},
       part{"replaced_without_room", &replaced_without_room},
       part{"replaced_in_a_child", &replaced_in_a_child},
+      part{"replaced_in_handlers", &replaced_in_handlers},
       part{"broken_pipes", &broken_pipes},
       part{"descriptors_of_a_child", &descriptors_of_a_child},
       part{"forked", &forked},

@@ -42,6 +42,7 @@ void replaced_without_knowing();
 void replaced_beside_many();
 void replaced_without_room();
 void replaced_in_a_child();
+void replaced_in_handlers();
 void broken_pipes();
 void descriptors_of_a_child();
 void forked();
