@@ -30,6 +30,11 @@ bool could_take(const record& r, int number) noexcept {
          r.body == &r && !has_signal(r.blocked, number);
 }
 
+// Likewise.
+bool has_pending(record& r, int number) noexcept {
+  return (r.pending.bits() & signal_bit(number)) != 0;
+}
+
 bool is_in_handler(const record& r, int number) noexcept {
   // Seq_cst: see will_handle().
   return r.is_main &&
@@ -158,7 +163,9 @@ fate await_thread(record& r, process_offer& o, siginfo_t& info, const struct sig
       const bool has_ended =
           !is_still(r, o.thread) || (r.life.load(std::memory_order_relaxed) & record::ended) != 0;
       const bool is_blocked = has_signal(r.blocked, o.number) || runs_beside(r, o);  // by now
-      is_to_be_reminded = !has_ended && !is_blocked && left_ns <= 0 && reminds.is_due(r, o);
+      // It may be ignored since it was offered: then main() has nothing to come for.
+      is_to_be_reminded = !has_ended && !is_blocked && left_ns <= 0 && has_pending(r, o.number) &&
+                          reminds.is_due(r, o);
       if (!is_to_be_reminded && (has_ended || left_ns <= 0)) {
         if (r.offer == &o) r.offer = nullptr;
         if (has_ended) return fate::to_be_offered;
