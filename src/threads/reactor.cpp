@@ -125,10 +125,11 @@ class reactor {
     if (w.watched < 0) w.watched = os::copy_out_of_the_way(w.fd, 3);
     return w.watched >= 0 && add(w, w.watched);
   }
-  // In another set. Its copy, if it has one, may have been lost with the former.
+  // In another set. A copy that cannot be watched, but for want of memory, is the program's by now.
   bool add_again(io_wait& w) noexcept {
     if (w.watched == w.fd) return add_or_copy(w);
     if (add(w, w.watched)) return true;
+    if (errno == ENOMEM || errno == ENOSPC) return false;
     os::forget_own_number(w.watched);
     return add_or_copy(w);
   }
@@ -148,6 +149,7 @@ class reactor {
   // is there as long as that lasts, tells what it still hears of, and ends: see run().
   int begin_anew() {
     leave_set();
+    forget_lost_copies();
     const int error = begin();
     watch_all_again(error);
     return error;
@@ -158,6 +160,16 @@ class reactor {
     epoll_ = -1;
     running_ = false;
     ++sets_;
+  }
+
+  // Before anything else gets their numbers.
+  void forget_lost_copies() noexcept {
+    for (const auto& one : waits_) {
+      io_wait& w = *one.second;
+      if (w.watched < 0 || w.watched == w.fd || fcntl(w.watched, F_GETFD) >= 0) continue;
+      os::forget_own_number(w.watched);
+      w.watched = w.fd;
+    }
   }
 
   // `error`: they cannot be watched any more.
