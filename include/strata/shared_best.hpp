@@ -49,7 +49,8 @@ struct best_place {
 // What the part that knows no types calls of the one that does.
 struct best_type {
   bool (*is_worse)(best_bits a, best_bits b);
-  void (*tell)(node_id_t node, std::uint64_t number, best_bits news);
+  void (*tell)(node_id_t node, std::uint64_t number,
+               best_bits news);  // suspends until it has heard
 };
 
 // What one node knows. It orders nothing but itself, which every relaxed load here is about.
@@ -73,7 +74,7 @@ class best_cell {
 // The calling node's part of it.
 std::shared_ptr<best_cell> best_cell_here(const best_place& p, const best_type& type);
 // The calling node has found something that is better than all that it knew.
-void tell_best(const best_place& p, best_bits found);
+void tell_best(const best_place& p);
 // Its node tells it.
 void hear_news_of_best(std::uint64_t number, best_bits news, const best_type& type);
 
@@ -115,9 +116,8 @@ struct best_functions {
   static bool is_worse(best_bits a, best_bits b) {
     return Worse()(best_value_of<T>(a), best_value_of<T>(b));
   }
-  // Calls that nobody awaits: those to a node that leaves meanwhile are lost, and nothing else is.
   static void tell(node_id_t node, std::uint64_t number, best_bits value) {
-    remote_thread(on_node{node}, call<&hear_news>(number, value)).detach();
+    call<&hear_news>(on_node{node}, number, value);
   }
   static constexpr best_type type{&is_worse, &tell};
 };
@@ -138,13 +138,15 @@ class best_here {
   [[nodiscard]] T value() const noexcept { return detail::best_value_of<T>(cell_->load()); }
   /// True: x is better than all that this node knew, so that value() is x now, or better; and the
   /// others are being told. What is equal, or worse, changes nothing. Awaits no answer, and may be
-  /// called by fibers; blocks as long as too much is queued for a node that is told (1 MiB). Throws
-  /// node_lost_error, std::bad_alloc and, outside a runtime, misuse_error, after value() has
-  /// changed. Orders no other memory.
+  /// called by fibers, and again and again: of what comes while a node is being told it hears the
+  /// last, by one thread at a time. Throws misuse_error outside a runtime and, after value() has
+  /// changed, std::bad_alloc and std::system_error where there is nothing for that thread; others
+  /// are told all the same. A node that is lost is told to whoever waits for something. Orders no
+  /// other memory.
   bool improve(const T& x) const {
     using functions = detail::best_functions<T, Worse>;
     if (!cell_->improve(detail::best_bits_of(x), functions::type)) return false;
-    detail::tell_best(place_, detail::best_bits_of(x));
+    detail::tell_best(place_);
     return true;
   }
 

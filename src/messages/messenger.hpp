@@ -25,6 +25,7 @@
 
 #include "cluster/words/codec.hpp"
 #include "cluster/words/surroundings.hpp"
+#include "messages/best_follower.hpp"
 #include "messages/common_waits.hpp"
 #include "messages/directory.hpp"
 #include "messages/fetch.hpp"
@@ -38,7 +39,6 @@
 #include "messages/request.hpp"
 #include "messages/wanted_patterns.hpp"
 #include "messages/wire.hpp"
-#include "strata/shared_best.hpp"
 #include "strata/stats.hpp"
 #include "strata/stop_token.hpp"
 
@@ -54,7 +54,7 @@ class messenger final : public cluster::visiting_protocol {
   directory names;
   common_waits waits;
   followed_objects<stop_source> stops;
-  followed_objects<strata::detail::best_cell> bests;
+  followed_objects<strata::detail::best_follower> bests;
   // Shared: a named object may end after its runtime.
   const std::shared_ptr<named_objects> objects = std::make_shared<named_objects>();
   // Shared: so may a call that has been answered.

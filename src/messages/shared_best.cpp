@@ -3,18 +3,47 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "messages/best_follower.hpp"
 #include "messages/current_messenger.hpp"
 #include "messages/followed.hpp"
 #include "messages/following_calls.hpp"
 #include "messages/messenger.hpp"
 #include "strata/detail/worker.hpp"
+#include "strata/thread.hpp"
 #include "sync/spin_lock.hpp"
 
 namespace strata::detail {
+
+namespace {
+
+// Something that `teller` has to tell has changed; tell() suspends. Waits for nothing.
+template <class Tell>
+void begin_telling(const std::shared_ptr<best_teller>& teller, Tell tell) {
+  if (!teller->begins()) return;
+  try {
+    thread([teller, tell] {
+      try {
+        do tell();
+        while (!teller->has_told());
+      } catch (const node_lost_error&) {  // or left: nobody is there who would hear
+      } catch (const std::exception&) {   // for want of memory
+        teller->give_up();
+      }
+    }).detach();
+  } catch (...) {
+    teller->give_up();
+    throw;
+  }
+}
+
+}  // namespace
 
 class best_state {
  public:
@@ -24,38 +53,49 @@ class best_state {
   // Another node wants to be told from now on; what it is not told is in the answer, since that is
   // read after it has been entered.
   best_bits follow(node_id_t node) {
+    auto made = std::make_shared<best_teller>();
     const uninterrupted guard;
     const std::lock_guard lock(lock_);
-    if (std::find(followers_.begin(), followers_.end(), node) == followers_.end())
-      followers_.push_back(node);
+    if (std::none_of(followers_.begin(), followers_.end(),
+                     [node](const follower& f) { return f.node == node; }))
+      followers_.push_back({node, std::move(made)});
     return cell->load();
   }
   // Of node `by`.
   void hear(best_bits found, node_id_t by, std::uint64_t number) {
     if (cell->improve(found, type_)) tell_others(by, number);
   }
-  // What is known now, which is later than what they have to hear, or the same. Nobody waits.
+  // What is known when it is told, which is later than what they have to hear, or the same. Who
+  // cannot be told keeps nobody from it.
   void tell_others(node_id_t by, std::uint64_t number) {
-    for (std::size_t i = 0; const std::optional<node_id_t> n = follower(i); ++i) {
-      if (*n == by) continue;
+    std::exception_ptr error;
+    for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i) {
+      if (f->node == by) continue;
       try {
-        type_.tell(*n, number, cell->load());
-      } catch (const node_left_error&) {
+        begin_telling(f->teller, [node = f->node, number, known = cell, &type = type_] {
+          type.tell(node, number, known->load());
+        });
+      } catch (...) {
+        error = std::current_exception();
       }
     }
+    if (error != nullptr) std::rethrow_exception(error);
   }
-  // Nobody else uses it.
-  [[nodiscard]] const std::vector<node_id_t>& followers() const noexcept { return followers_; }
-  [[nodiscard]] std::vector<node_id_t> followers_now() {
+  [[nodiscard]] std::vector<node_id_t> followers() {
     std::vector<node_id_t> all;
-    for (std::size_t i = 0; const std::optional<node_id_t> n = follower(i); ++i) all.push_back(*n);
+    for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i)
+      all.push_back(f->node);
     return all;
   }
 
   const std::shared_ptr<best_cell> cell;
 
  private:
-  std::optional<node_id_t> follower(std::size_t i) {
+  struct follower {
+    node_id_t node;
+    std::shared_ptr<best_teller> teller;
+  };
+  std::optional<follower> follower_at(std::size_t i) {
     const uninterrupted guard;
     const std::lock_guard lock(lock_);
     if (i >= followers_.size()) return std::nullopt;
@@ -64,7 +104,7 @@ class best_state {
 
   const best_type& type_;
   spin_lock lock_;  // fibers must not wait
-  std::vector<node_id_t> followers_;
+  std::vector<follower> followers_;
 };
 
 namespace {
@@ -77,16 +117,13 @@ auto call_at_home(const best_place& p, const Arguments&... arguments) {
       on_node{p.where.node()}, p.where, p.number, arguments...);
 }
 
-// Of node `by`.
-void hear_report(const best_place& p, best_bits found, node_id_t by) {
-  const held_object held(p.number, p.where.local());
-  if (held.get() != nullptr) static_cast<best_state*>(held.get())->hear(found, by, p.number);
+void report(const best_place& p, const best_cell& known) {
+  (void)call_at_home<&best_state::hear>(p, known.load(), node_id(), p.number);
 }
 
 void report_now(best_place p) {
-  const auto known = messages::messenger_here()->bests.find(p.number);
-  if (known == nullptr) return;
-  (void)call_at_home<&best_state::hear>(p, known->here.load(), node_id(), p.number);
+  if (const auto known = messages::messenger_here()->bests.find(p.number))
+    report(p, known->here.cell);
 }
 
 }  // namespace
@@ -97,32 +134,28 @@ std::shared_ptr<best_cell> best_cell_here(const best_place& p, const best_type& 
     if (held.get() == nullptr) refuse_ended_resource(p.where.node());
     return static_cast<best_state*>(held.get())->cell;
   }
-  const auto ask = [&](best_cell& here) {
+  const auto ask = [&](best_follower& here) {
     const auto answer = call_at_home<&best_state::follow>(p, node_id());
     if (!answer.exists) refuse_ended_resource(p.where.node());
-    here.improve(answer.value, type);
+    here.cell.improve(answer.value, type);
   };
   const auto known = messages::messenger_here()->bests.follow(p.number, ask, p.first);
-  return {known, &known->here};
+  return {known, &known->here.cell};
 }
 
-// A call that nobody awaits: where its node has left it has ended, or will.
-void tell_best(const best_place& p, best_bits found) {
+void tell_best(const best_place& p) {
   if (p.where.node() == node_id()) {
     const held_object held(p.number, p.where.local());
     if (held.get() != nullptr)
       static_cast<best_state*>(held.get())->tell_others(node_id(), p.number);
-    return;
-  }
-  try {
-    remote_thread(on_node{p.where.node()}, call<&hear_report>(p, found, node_id())).detach();
-  } catch (const node_left_error&) {
+  } else if (const auto known = messages::messenger_here()->bests.find(p.number)) {
+    begin_telling(known->here.reports, [p, known] { report(p, known->here.cell); });
   }
 }
 
 void hear_news_of_best(std::uint64_t number, best_bits news, const best_type& type) {
   if (const auto known = messages::messenger_here()->bests.find(number))
-    known->here.improve(news, type);
+    known->here.cell.improve(news, type);
 }
 
 best_owner::best_owner(best_bits first, const best_type& type)
@@ -131,17 +164,20 @@ best_owner::best_owner(best_bits first, const best_type& type)
       place_{to_global(state_.get()), entry_.number(), first} {}
 
 best_owner::~best_owner() {
-  if (entry_.end()) {
-    messages::tell_of_end<&forget_best>(state_->followers(), place_.number);
-  } else {
+  if (!entry_.end()) {
     (void)state_.release();  // a call is in progress, perhaps for ever
+    return;
+  }
+  try {
+    messages::tell_of_end<&forget_best>(state_->followers(), place_.number);
+  } catch (const std::bad_alloc&) {  // they keep an entry that nobody uses
   }
 }
 
 const std::shared_ptr<best_cell>& best_owner::cell() const noexcept { return state_->cell; }
 
 best_bits best_owner::of_all_nodes() {
-  const std::vector<node_id_t> others = state_->followers_now();
+  const std::vector<node_id_t> others = state_->followers();
   if (!others.empty()) require_stack();
   std::vector<remote_thread> calls;
   calls.reserve(others.size());
