@@ -85,7 +85,13 @@ void computes_beside_who_sends() {
   elsewhere = 0;
   handle(SIGUSR2, 0, &look_where);
   for (int i = 1; i <= 10; ++i) {
-    std::thread sends([] { SAME(kill(getpid(), SIGUSR2), 0); });
+    // While a thread is made all signals are blocked for its maker.
+    std::atomic<bool> is_made{false};
+    std::thread sends([&is_made] {
+      while (!is_made) sched_yield();
+      SAME(kill(getpid(), SIGUSR2), 0);
+    });
+    is_made = true;
     while (handled < i) asm volatile("" : : : "memory");
     sends.join();
   }
