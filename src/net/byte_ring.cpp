@@ -35,6 +35,10 @@ byte_ring::byte_ring(std::size_t bytes_min) {
   }
 }
 
+void byte_ring::give_back_memory() noexcept {
+  (void)::madvise(memory_, capacity_, MADV_REMOVE);  // both halves are of the same pages
+}
+
 byte_ring::~byte_ring() { ::munmap(memory_, 2 * capacity_); }
 
 }  // namespace strata::net

@@ -55,6 +55,9 @@ class byte_ring {
     begin_ += bytes;
   }
 
+  // What it has of memory, which it gets again where it is written to. The content is zeros then.
+  void give_back_memory() noexcept;
+
   // Positions in the stream never repeat: what was appended before end() has been consumed once
   // begin() has reached it.
   [[nodiscard]] std::uint64_t begin() const noexcept { return begin_; }

@@ -45,6 +45,18 @@ TEST(byte_ring, fills_up_and_starts_over) {
   EXPECT_EQ(ring.free().data(), begin);
 }
 
+TEST(byte_ring, gives_its_memory_back_and_goes_on) {
+  byte_ring ring(std::size_t{1} << 16);
+  const std::vector<std::byte> ones(ring.capacity() / 2, std::byte{1});
+  for (int round = 0; round < 2; ++round) {
+    ring.append(ones.data(), ones.size());
+    ring.give_back_memory();
+    // What has no memory reads as zeros, by both of its mappings.
+    EXPECT_EQ(std::ranges::count(ring.data(), std::byte{0}), std::ssize(ones));
+    ring.consume(ones.size());
+  }
+}
+
 TEST(byte_ring, is_a_queue_of_bytes) {
   const auto seed = std::random_device{}();
   std::printf("seed %u\n", seed);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "net/corked.hpp"
@@ -101,6 +102,58 @@ TEST(tcp_transport, a_connection_takes_the_place_of_one_that_has_ended) {
     flush_patiently(at(0), 2);
     r.receive(at(2), 1);
   }
+}
+
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+// More may come and go than a process may have descriptors.
+TEST(tcp_transport, nothing_is_left_of_peers_that_have_gone) {
+  tcp::options blocks;
+  blocks.io = tcp::io_mode::blocking;
+  constexpr node_id numbers = 20;
+  for (const tcp::options& o : {tcp::options{}, blocks}) {
+    tcp_transport t(0, std::vector<os::descriptor>(numbers), o);
+    const std::ptrdiff_t before = open_descriptors();
+    checking_receiver r(0, small_size);
+    for (node_id n = 1; n < numbers; ++n) {
+      auto [mine, theirs] = tcp_pair();
+      t.admit(n, std::move(mine));
+      send_patiently(t, 0, n, content(0, 0, 64));
+      if (n % 2 == 0) t.drop(n);
+      theirs.reset();
+      if (n % 2 != 0)
+        r.receive_until(t, [&, n = n] { return r.lost.contains(n); });
+      else
+        (void)t.poll(r, 64);
+      EXPECT_EQ(t.try_send(n, header_of(0, n), content(0, 1, 64), {}), send_outcome::lost);
+      EXPECT_TRUE(t.flush(n));
+      EXPECT_EQ(open_descriptors(), before) << n;
+    }
+    EXPECT_EQ(r.lost.size(), numbers / 2U);
+  }
+}
+
+// Who is about to write into a socket finds no other one in its place.
+TEST(tcp_transport, a_socket_stays_until_nobody_writes_into_it) {
+  tcp_transport t(0, std::vector<os::descriptor>(3), {});
+  const std::ptrdiff_t before = open_descriptors();
+  checking_receiver r(0, small_size);
+  auto [mine, theirs] = tcp_pair();
+  t.admit(1, std::move(mine));
+  const std::vector<std::byte> piece(20'000);
+  {
+    const corked together(t, 1, piece);
+    EXPECT_EQ(t.try_send(1, header_of(0, 1), {}, piece), send_outcome::staged);
+    t.drop(1);
+    (void)t.poll(r, 64);
+    EXPECT_EQ(open_descriptors(), before + 2);  // and that of the other end
+  }
+  auto [next, others] = tcp_pair();
+  t.admit(2, std::move(next));
+  EXPECT_EQ(open_descriptors(), before + 3);
 }
 
 TEST(tcp_transport, a_burst_costs_few_writes_and_hardly_a_wake) {

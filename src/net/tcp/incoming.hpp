@@ -37,6 +37,8 @@ class incoming {
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   // What comes next comes over a new connection.
   void restart() noexcept;
+  // Nothing comes before a restart().
+  void give_back_memory() noexcept { ring_.give_back_memory(); }
 
   void add_to(transport::traffic& t) const noexcept;
 

@@ -296,6 +296,15 @@ void outgoing::lose_locked(const std::string& why) {
   sender_.end_wait();
 }
 
+bool outgoing::release() {
+  const std::lock_guard lock(lock_);
+  STRATA_CHECK(lost_.load(std::memory_order_relaxed), number_);
+  if (writing_) return false;
+  fd_ = -1;
+  ring_.give_back_memory();
+  return true;
+}
+
 bool outgoing::restart(int fd) {
   const std::lock_guard lock(lock_);
   STRATA_CHECK(lost_.load(std::memory_order_relaxed), number_);

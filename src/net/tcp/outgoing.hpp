@@ -28,8 +28,8 @@ namespace strata::net::tcp {
 
 class outgoing {
  public:
-  // The socket stays open for as long as this lives, or until restart(). `number` is what
-  // writable() is called for.
+  // The socket stays open for as long as this lives, or until restart() or release(). `number` is
+  // what writable() is called for.
   outgoing(int fd, std::uint32_t number, const options& o, sender_wait& sender);
 
   send_outcome try_send(header h, std::span<const std::byte> head, std::span<const std::byte> body);
@@ -48,6 +48,9 @@ class outgoing {
 
   // Nothing goes out any more, and nobody waits for room. Any thread. `why` is kept if it is first.
   void lose(const std::string& why);
+  // It has been lost; from now on nobody uses the socket. False: a thread is just writing into it,
+  // and nothing has happened.
+  [[nodiscard]] bool release();
   // It has been lost; from now on messages go into another socket, as over a new connection. False:
   // a thread is just writing into the old one, and nothing has happened.
   [[nodiscard]] bool restart(int fd);

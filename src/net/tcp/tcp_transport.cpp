@@ -19,8 +19,7 @@ struct tcp_transport::peer {
       : id(id_), socket(std::move(s)), out(socket.get(), id_, o, sender), in(id_, self) {}
 
   const node_id id;
-  // Open until the end, or until outgoing::restart(), since any thread may be about to write into
-  // it.
+  // Open until outgoing::release() or ::restart(), since any thread may be about to write into it.
   os::descriptor socket;
   outgoing out;
   incoming in;
@@ -61,6 +60,8 @@ tcp_transport::~tcp_transport() {
 
 void tcp_transport::admit(node_id n, os::descriptor socket) {
   STRATA_CHECK(n < peers_.size() && !reaches(n), n, peers_.size());
+  // Into whose sockets somebody was writing when they were lost.
+  for (const auto& p : owned_) give_back(*p);
   if (options_.io == io_mode::blocking) make_blocking(socket.get());
   owned_.push_back(std::make_unique<peer>(n, self_, std::move(socket), options_, sender_));
   peers_[n].store(owned_.back().get(), std::memory_order_release);
@@ -148,8 +149,10 @@ void tcp_transport::add_turns() {
 
 std::size_t tcp_transport::serve(peer& p, receiver& r, std::size_t messages_max) {
   using outcome = incoming::outcome;
+  if (p.lost) return 0;
   if (p.dropped.load(std::memory_order_relaxed)) {
-    if (!p.lost) forget(p, {});
+    forget(p, {});
+    give_back(p);
     return 0;
   }
   if (!p.in.has_next()) {
@@ -177,8 +180,16 @@ void tcp_transport::forget(peer& p, const std::string& why) {
   p.out.lose(why);
 }
 
+// Nodes may come and go for as long as the job runs: what this one has for them goes with them.
+void tcp_transport::give_back(peer& p) {
+  if (!p.lost || !p.socket || !p.out.release()) return;
+  p.in.give_back_memory();
+  p.socket.reset();
+}
+
 void tcp_transport::lose(peer& p, receiver& r, const std::string& why) {
   forget(p, why);
+  give_back(p);
   if (p.dropped.load(std::memory_order_relaxed)) return;
   r.on_lost(p.id, p.out.trouble());  // a failed write may have been first, and knows more
 }

@@ -73,6 +73,7 @@ class tcp_transport final : public transport {
   void add_turns();
   std::size_t serve(peer& p, receiver& r, std::size_t messages_max);
   void forget(peer& p, const std::string& why);
+  static void give_back(peer& p);
   void lose(peer& p, receiver& r, const std::string& why);
 
   const node_id self_;
