@@ -122,9 +122,10 @@ class hearing_job {
 
   [[nodiscard]] sim::job& job() { return *job_; }
   [[nodiscard]] prng& random() { return random_; }
-  // Two that are there.
+  // Two that are there; node 0 may not know yet that one has ended.
   [[nodiscard]] std::pair<net::node_id, net::node_id> any_two() {
-    const std::vector<net::node_id> all = job_->node(0).members().all();
+    std::vector<net::node_id> all = job_->node(0).members().all();
+    std::erase_if(all, [this](net::node_id n) { return job_->node(n).has_left(); });
     const std::size_t at = random_.below(all.size());
     const std::size_t from = (at + 1 + random_.below(all.size() - 1)) % all.size();
     return {all[at], all[from]};
