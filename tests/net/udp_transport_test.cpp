@@ -9,7 +9,10 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
+#include <fstream>
 #include <mutex>
+#include <string>
 
 #include "../common/denied_calls.hpp"
 #include "addressed_suite.hpp"
@@ -264,6 +267,32 @@ TEST(without_one, it_is_named) {
     words = words_without_one(patience_ns *= 2);
   }
   EXPECT_NE(words.find("in vain for node 1:"), std::string::npos) << words;
+}
+
+// Of what this process shares with nobody either: buffers of connections are memory files.
+std::int64_t shared_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssShmem:")) return std::atoll(line.c_str() + line.find(':') + 1);
+  }
+  return 0;
+}
+
+// More may come and go than there would be memory for at once.
+TEST(udp_transport, little_memory_is_left_of_peers_that_have_gone) {
+  constexpr node_id nodes = 9;
+  const std::int64_t before = shared_kib();
+  auto all = udp_nodes(nodes);
+  const std::vector<std::byte> large(60'000);
+  for (node_id n = 1; n < nodes; ++n) {
+    for (int i = 0; i < 8; ++i)
+      EXPECT_NE(all[0]->try_send(n, header_of(0, n), large, {}), send_outcome::would_block);
+  }
+  EXPECT_GT(shared_kib() - before, 2'048);
+  all.resize(1);
+  checking_receiver r(0, small_size);
+  r.receive_until(*all[0], [&] { return r.lost.size() == nodes - 1U; });
+  EXPECT_LT(shared_kib() - before, 1'024);
 }
 
 }  // namespace

@@ -48,6 +48,12 @@ class channel {
   [[nodiscard]] std::int64_t due_ns() const noexcept;
   void on_time(std::int64_t now_ns) { out_.on_time(now_ns); }
 
+  // It is used no more.
+  void give_back_memory() noexcept {
+    out_.give_back_memory();
+    in_.give_back_memory();
+  }
+
   [[nodiscard]] sending& out() noexcept { return out_; }
   [[nodiscard]] const sending& out() const noexcept { return out_; }
   [[nodiscard]] receiving& in() noexcept { return in_; }

@@ -23,6 +23,13 @@ struct udp_transport::peer {
   // connection with these nonces. Throws strata::error; it is what it was then.
   void begin(const settings& s, const renewal_handshake::terms& nonces);
 
+  // With inbox_ and `lock`: it is lost, and nothing of it waits to be handed over. What it has for
+  // a connection goes, until it begins another one: nodes may come and go while the job runs.
+  void give_back_memory() noexcept {
+    c->give_back_memory();
+    std::vector<std::byte>().swap(outbox);
+  }
+
   // Of one connection: for what we say, and for what it says.
   struct seals {
     seals(const settings& s, node_id n, const renewal_handshake::terms& nonces)

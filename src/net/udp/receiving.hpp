@@ -35,6 +35,9 @@ class receiving {
   void consume(std::size_t bytes);
   [[nodiscard]] std::uint64_t complete_to() const noexcept { return complete_to_; }
 
+  // Nothing is taken any more.
+  void give_back_memory() noexcept { ring_.give_back_memory(); }
+
   // When an acknowledgement is due: at once is 0, INT64_MAX is never.
   [[nodiscard]] std::int64_t due_ns() const noexcept { return due_ns_; }
   // It is to be told with the next packet at any rate.

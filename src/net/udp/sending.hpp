@@ -49,6 +49,9 @@ class sending {
   [[nodiscard]] bool is_clear() const noexcept { return ring_.used() == 0; }
   [[nodiscard]] std::uint64_t end() const noexcept { return arrived_below_ + ring_.used(); }
 
+  // Nothing is sent any more.
+  void give_back_memory() noexcept { ring_.give_back_memory(); }
+
   // ---- packets ----
   // The peer has acknowledged something: data, or a ping.
   [[nodiscard]] bool is_heard() const noexcept { return acknowledged_to_ != 0; }

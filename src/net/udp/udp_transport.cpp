@@ -189,8 +189,7 @@ void udp_transport::lose(peer& p, const std::string& why) {
   p.collecting.store(false, std::memory_order_relaxed);
   p.unsent = 0;
   room_is_made();
-  if (p.dropped.load(std::memory_order_relaxed)) return;
-  // Whoever polls next reports it.
+  // Whoever polls next reports it, unless it was dropped.
   losses_.store(true, std::memory_order_release);
   receiver_.ring();
 }
@@ -350,6 +349,10 @@ void udp_transport::report_losses(receiver& r) {
       continue;
     }
     p->reported = true;
+    {
+      const std::lock_guard held(p->lock);
+      p->give_back_memory();
+    }
     if (!p->dropped.load(std::memory_order_relaxed)) r.on_lost(p->id, p->why);
   }
 }
