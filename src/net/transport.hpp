@@ -113,6 +113,11 @@ class transport {
   // on_lost() is not called for it.
   virtual void drop(node_id) noexcept {}
 
+  // This node has left a job that goes on: all that it has said has been heard, and nobody has
+  // anything to say to it. What memory it shares with others goes when this one does. By who may
+  // poll.
+  virtual void has_left() noexcept {}
+
   // With what poll() needs, some times while limit_ns pass: a peer that the network has carried
   // nothing to for so long, though something was sent, is lost, whatever it says itself. Of
   // transports that do not find that out in poll().

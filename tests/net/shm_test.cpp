@@ -3,12 +3,17 @@
 // is how nodes within a process are connected.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "net/shm/shm_transport.hpp"
+#include "os/descriptor.hpp"
 #include "stand_in_suite.hpp"
 #include "strata/error.hpp"
 #include "transport_suite.hpp"
@@ -79,6 +84,32 @@ TEST(shm, loses_a_node_whose_memory_holds_what_no_node_writes) {
   EXPECT_EQ(nodes[1]->poll(got, 1), 0U);
   EXPECT_EQ(nodes[1]->poll(got, 1), 0U);
   EXPECT_EQ(got.lost, std::vector<std::string>{"its memory holds a malformed message"});
+}
+
+// The others go on, and more may come and leave than there would be memory for at once.
+TEST(shm, of_a_node_that_has_left_takes_hardly_any_memory) {
+  for (const bool leaves : {false, true}) {
+    const os::descriptor memory(::memfd_create("shm_test", MFD_CLOEXEC));
+    shm::settings s;
+    s.memory = memory.get();
+    s.ring_bytes = std::size_t{1} << 20;
+    s.nodes = {0, 1};
+    const shm::shm_transport stays(s);
+    s.self = 1;
+    auto other = std::make_unique<shm::shm_transport>(s);
+    const std::vector<std::byte> large(60'000);
+    for (int i = 0; i < 10; ++i)
+      ASSERT_EQ(other->try_send(0, header_of(1, 0), large, {}), send_outcome::sent);
+    if (leaves) other->has_left();
+    other.reset();
+    struct stat now {};
+    ASSERT_EQ(::fstat(memory.get(), &now), 0);
+    constexpr std::int64_t block = 512;
+    if (leaves)
+      EXPECT_LT(now.st_blocks * block, 100'000);
+    else
+      EXPECT_GT(now.st_blocks * block, 600'000);  // the other one has yet to read it
+  }
 }
 
 // What making node 0 of two fails with.

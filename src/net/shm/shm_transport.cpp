@@ -94,8 +94,7 @@ shm_transport::shm_transport(const settings& s)
                       without_memory);
   memory_ = static_cast<std::byte*>(mapped);
 
-  me_ =
-      static_cast<std::size_t>(std::find(places_.begin(), places_.end(), s.self) - places_.begin());
+  me_ = place_of(s.self);
   STRATA_CHECK(me_ < n, me_, n);
   mine_ = &reinterpret_cast<shared_node*>(memory_)[me_];
   peers_.resize(n - 1);
@@ -111,18 +110,36 @@ std::size_t shm_transport::head_bytes(std::size_t n) noexcept {
   return (n * sizeof(shared_node) + n * n * sizeof(ring_words) + 4095) & ~std::size_t{4095};
 }
 
+std::size_t shm_transport::place_of(node_id node) const noexcept {
+  return static_cast<std::size_t>(std::find(places_.begin(), places_.end(), node) -
+                                  places_.begin());
+}
+
+std::byte* shm_transport::ring_data(std::size_t from, std::size_t to) const noexcept {
+  const std::size_t n = places_.size();
+  return memory_ + head_bytes(n) + (from * n + to) * ring_bytes_;
+}
+
+// The memory of a host's nodes is there as long as the last of them, and no number is given out
+// again. Whoever was about to say something to this one may still do so.
+void shm_transport::give_back_rings() noexcept {
+  for (const auto& p : peers_now()) {
+    const std::size_t i = place_of(p->node);
+    (void)::madvise(ring_data(me_, i), ring_bytes_, MADV_REMOVE);
+    (void)::madvise(ring_data(i, me_), ring_bytes_, MADV_REMOVE);
+  }
+}
+
 void shm_transport::add_peer(node_id node) {
   const std::size_t n = places_.size();
   auto* const words = reinterpret_cast<ring_words*>(memory_ + n * sizeof(shared_node));
-  std::byte* const data = memory_ + head_bytes(n);
-  const auto i =
-      static_cast<std::size_t>(std::find(places_.begin(), places_.end(), node) - places_.begin());
+  const std::size_t i = place_of(node);
   auto p = std::make_unique<peer>();
   p->node = node;
   p->shared = &reinterpret_cast<shared_node*>(memory_)[i];
   const auto at = [&](std::size_t from, std::size_t to) { return from * n + to; };
-  p->out = ring_writer(&words[at(me_, i)], data + at(me_, i) * ring_bytes_, ring_bytes_);
-  p->in.attach(&words[at(i, me_)], data + at(i, me_) * ring_bytes_, ring_bytes_);
+  p->out = ring_writer(&words[at(me_, i)], ring_data(me_, i), ring_bytes_);
+  p->in.attach(&words[at(i, me_)], ring_data(i, me_), ring_bytes_);
   by_node_[node].store(p.get(), std::memory_order_release);
   const std::size_t count = peer_count_.load(std::memory_order_relaxed);
   peers_[count] = std::move(p);
@@ -135,7 +152,10 @@ void shm_transport::admit(node_id node) {
   wake_receiver();  // it may have said something already
 }
 
-shm_transport::~shm_transport() { ::munmap(memory_, bytes_); }
+shm_transport::~shm_transport() {
+  if (has_left_) give_back_rings();
+  ::munmap(memory_, bytes_);
+}
 
 shm_transport::peer* shm_transport::find(node_id node) const noexcept {
   return node < numbers_ ? by_node_[node].load(std::memory_order_acquire) : nullptr;

@@ -50,6 +50,7 @@ class shm_transport final : public transport, public shelves, public joint_copie
   void attended() noexcept override;
   [[nodiscard]] bool unattended() noexcept override;
   void drop(node_id peer) noexcept override;
+  void has_left() noexcept override { has_left_ = true; }
   [[nodiscard]] shelves* shelves_of_host() noexcept override { return this; }
   [[nodiscard]] joint_copies* copies_of_host() noexcept override { return this; }
   [[nodiscard]] traffic counted() const noexcept override;
@@ -80,6 +81,9 @@ class shm_transport final : public transport, public shelves, public joint_copie
   // Before the rings, in a memory of n places.
   [[nodiscard]] static std::size_t head_bytes(std::size_t n) noexcept;
   void add_peer(node_id node);
+  [[nodiscard]] std::size_t place_of(node_id node) const noexcept;
+  [[nodiscard]] std::byte* ring_data(std::size_t from, std::size_t to) const noexcept;
+  void give_back_rings() noexcept;
 
   const node_id self_;
   std::vector<node_id> places_;  // of the memory, by node
@@ -96,6 +100,7 @@ class shm_transport final : public transport, public shelves, public joint_copie
   // Set by wake_receiver() and wake_sender(), so that a call just before the sleep is not missed.
   std::atomic<bool> receiver_called_{false}, sender_called_{false};
   std::atomic<bool> stand_in_dismissed_{false};
+  bool has_left_ = false;
   std::size_t next_ = 0;  // where the next poll begins, so that all get their turn
   std::atomic<std::uint64_t> messages_in_{0}, bytes_in_{0}, wakes_{0};
 };
