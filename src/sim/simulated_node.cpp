@@ -71,7 +71,7 @@ void simulated_node::make_links() {
   }
   links_.emplace(self_, all, ways, cluster::links::traits{job_.model.founders != 0, by_networks});
   links_->tell_of_congestion(messenger);
-  if (job_.model.lost_after_ns != 0) beat();
+  if (job_.model.lost_after_ns != 0 && !by_networks) beat();
   if (stalls.look_ns() != INT64_MAX) look_for_stall();
 }
 
