@@ -15,7 +15,12 @@ set(STRATA_PMIX AUTO CACHE STRING "Jobs of srun and mpirun through PMIx: ON, OFF
 set(STRATA_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address, undefined, thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+  if(PROJECT_IS_TOP_LEVEL)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+  else()
+    # Our own targets alone: the rest of such a build is as its author has it.
+    string(APPEND CMAKE_CXX_FLAGS " ${CMAKE_CXX_FLAGS_RELEASE}")
+  endif()
 endif()
 set(strata_quick_options "")
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT STRATA_SANITIZE)
