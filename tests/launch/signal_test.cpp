@@ -148,6 +148,26 @@ TEST(signals, a_job_stops_and_continues) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+// The whole group, as the kernel does where a node reads the terminal in the background.
+TEST(signals, time_in_which_others_have_stopped_the_job_does_not_count) {
+  const std::chrono::seconds limit(5);
+  const char* const stop_all = "[ $STRATA_NODE = 1 ] || kill -STOP 0; exec \"$@\"";
+  int status = 1;
+  // A node that has no processor may join too late all the same.
+  for (int runs = 0; status != 0 && runs < 5; ++runs) {
+    const auto begin = std::chrono::steady_clock::now();
+    command c({"run", "-n", "2", "--bind", "none", "--workers", "1", "--start-limit", "5", "sh",
+               "-c", stop_all, "sh", launch_test::node_program(), "%m", "join", "finish"});
+    int stopped = 0;
+    if (::waitpid(c.pid(), &stopped, WUNTRACED) != c.pid() || !WIFSTOPPED(stopped)) continue;
+    std::this_thread::sleep_until(begin + limit + std::chrono::milliseconds(100));
+    ::kill(-c.pid(), SIGCONT);
+    status = c.wait();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+  EXPECT_EQ(status, 0);
+}
+
 TEST(signals, a_killed_launcher_leaves_nothing) {
   command c(run(two, ready_then({"ignore:2", "ignore:15"}, {"sleep"})));
   wait_for_both(c);

@@ -95,8 +95,13 @@ class launcher final : public node_listener, public job_actions {
 
   int run() {
     while (!session_.over()) {
-      loop_.run_once(std::min({session_.deadline_ns(), hosts_.deadline_ns(),
-                               control_ != nullptr ? control_->deadline_ns() : no_deadline}));
+      const std::int64_t deadline_ns =
+          std::min({session_.deadline_ns(), hosts_.deadline_ns(),
+                    control_ != nullptr ? control_->deadline_ns() : no_deadline});
+      loop_.run_once(deadline_ns);
+      // That we go on, after somebody has stopped us, is heard before a time has passed for us.
+      if (os::now_ns() >= deadline_ns) loop_.run_once(0);
+      looked_ns_ = os::now_ns();
       const bool full =
           out_.bytes_waiting() > waiting_bytes_max || err_.bytes_waiting() > waiting_bytes_max;
       hosts_.pause_output(full);
@@ -233,6 +238,7 @@ class launcher final : public node_listener, public job_actions {
     const int number = static_cast<int>(info.ssi_signo);
     if (number == SIGTSTP)
       return of_kernel(info) && !processes_.overseen() ? refuse_pause() : pause_job();
+    if (number == SIGCONT && !std::exchange(has_paused_, false)) note_stop();
     group_has(info) ? hosts_.signal_others(number) : hosts_.signal(number);
     // SIGQUIT makes nodes say who waits for what, and go on.
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
@@ -262,10 +268,21 @@ class launcher final : public node_listener, public job_actions {
     signal_all(SIGSTOP);
     const std::int64_t stopped_ns = os::now_ns();
     ::raise(SIGSTOP);
-    const std::int64_t passed_ns = os::now_ns() - stopped_ns;
-    session_.postpone(passed_ns);
-    if (control_ != nullptr) control_->postpone(passed_ns);
+    postpone(os::now_ns() - stopped_ns);
+    has_paused_ = true;
     signal_all(SIGCONT);
+  }
+
+  // By others: where a node reads the terminal in the background the kernel stops the whole group.
+  // For how much of the time nobody tells; it may be all.
+  void note_stop() {
+    const std::int64_t now_ns = os::now_ns();
+    postpone(now_ns - std::exchange(looked_ns_, now_ns));
+  }
+
+  void postpone(std::int64_t ns) {
+    session_.postpone(ns);
+    if (control_ != nullptr) control_->postpone(ns);
   }
 
   // A program that writes into a pipe that nobody reads gets SIGPIPE; we stand between the two.
@@ -279,6 +296,7 @@ class launcher final : public node_listener, public job_actions {
   }
 
   const run_request& what_;
+  std::int64_t looked_ns_ = os::now_ns();  // when we last looked for times that have passed
   event_loop loop_;
   children processes_;
   session session_;
@@ -290,6 +308,7 @@ class launcher final : public node_listener, public job_actions {
   sigset_t at_start_{};  // signals that came before all nodes of the beginning had been started
   std::map<std::pair<node_id, output_stream>, line_prefixer> prefixers_;
   bool broken_ = false;
+  bool has_paused_ = false;  // and knows for how long; the SIGCONT that ended it is still to come
   // Of an elastic job:
   std::unique_ptr<control_socket> control_;
   std::map<ticket, late_wish> wishes_;

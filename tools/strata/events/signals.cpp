@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/strata/events/signals.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "base/errno_error.hpp"
 
@@ -32,8 +35,14 @@ signal_events::~signal_events() {
 }
 
 void signal_events::read() {
-  signalfd_siginfo info;
-  while (::read(fd_.get(), &info, sizeof info) == sizeof info) on_signal_(info);
+  std::vector<signalfd_siginfo> all;
+  signalfd_siginfo one;
+  while (::read(fd_.get(), &one, sizeof one) == sizeof one) all.push_back(one);
+  // First that we have been continued: what others ask for has time from then on.
+  std::stable_partition(all.begin(), all.end(), [](const signalfd_siginfo& info) {
+    return info.ssi_signo == std::uint32_t{SIGCONT};
+  });
+  for (const signalfd_siginfo& info : all) on_signal_(info);
 }
 
 }  // namespace strata::launcher
