@@ -434,13 +434,22 @@ TEST(run, names_the_transports_that_go_together) {
 
 TEST(run, a_file_that_is_no_program_is_refused) {
   const std::string path = testing::TempDir() + "strata-no-program-" + std::to_string(::getpid());
+  const auto write = [](const std::string& file, const std::string& text) {
+    std::ofstream(file) << text;
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  };
   std::ofstream(path) << "not a program\n";
-  EXPECT_EQ(run_to_end({"run", path}).status, 2);
-  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  const result r = run_to_end({"run", "-n", "2", path});
-  EXPECT_NE(r.status, 0);
-  EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+  expect_refused({"run", path}, "is not executable");
+  write(path, "not a program\n");
+  expect_refused({"run", "-n", "2", path}, "it is no program of this system");
+  write(path, "#!/bin/sh\r\ntrue\r\n");
+  expect_refused({"run", path}, "is a script whose lines end as on Windows (CR LF)");
+  const std::string interpreter = path + "-interpreter";
+  write(interpreter, "#!/no/such/sh\n");
+  write(path, "#! " + interpreter + "\n");
+  expect_refused({"run", path}, "what it names as its loader or interpreter is not there");
   std::filesystem::remove(path);
+  std::filesystem::remove(interpreter);
 }
 
 TEST(info, says_what_a_job_would_get) {

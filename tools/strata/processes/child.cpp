@@ -118,6 +118,19 @@ error without_guard() {
       "again");
 }
 
+// Where the user can put it right, it is the user's error.
+[[noreturn]] void throw_cannot_run(const std::string& program, int code) {
+  const std::string what = "cannot run " + program;
+  if (code == EAGAIN || code == ENOMEM)
+    throw errno_error(what, code, "raise the limit of processes (ulimit -u, or the container's)");
+  std::string remedy;
+  if (code == ENOEXEC)
+    remedy = "it is no program of this system; a script begins with #! and what interprets it";
+  if (code == ENOENT && ::access(program.c_str(), F_OK) == 0)
+    remedy = "what it names as its loader or interpreter is not there";
+  throw user_error(errno_error(what, code, remedy).what());
+}
+
 // Nobody asks how they ended: of the nodes the guard tells, and of the guard its pipe.
 void reap_all() {
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -152,11 +165,9 @@ child_id children::start(const child_request& what, end_callback on_end) {
   std::optional<guard_answer> answer;
   if (send_request(requests_.get(), request)) answer = receive_answer(requests_.get());
   if (!answer) throw without_guard();
-  if (answer->code != 0) {
-    throw errno_error(answer->in_directory != 0 ? "cannot go to the folder " + what.directory
-                                                : "cannot run " + what.program,
-                      answer->code);
-  }
+  if (answer->in_directory != 0)
+    throw user_error(errno_error("cannot go to the folder " + what.directory, answer->code).what());
+  if (answer->code != 0) throw_cannot_run(what.program, answer->code);
   on_end_.emplace(request.id, std::move(on_end));
   return request.id;
 }

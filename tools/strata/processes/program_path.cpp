@@ -3,14 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <string_view>
 #include <system_error>
 
-#include "base/values.hpp"
 #include "strata/error.hpp"
 
 namespace strata::launcher {
@@ -34,8 +33,15 @@ std::string runnable(const fs::path& path) {
   std::string line;
   std::error_code ignored;
   if (file && file.get() == '#' && file.get() == '!' && std::getline(file, line)) {
-    const std::string_view words = trimmed(line);
-    const std::string interpreter(words.substr(0, words.find_first_of(" \t")));
+    // As the kernel cuts it: to it the end of a line on Windows is a part of the name.
+    const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+    const std::string interpreter =
+        line.substr(begin, std::min(line.find_first_of(" \t", begin), line.size()) - begin);
+    if (interpreter.ends_with('\r')) {
+      throw user_error(path.string() +
+                       " is a script whose lines end as on Windows (CR LF), which the system does "
+                       "not run; sed -i 's/\\r$//' mends it");
+    }
     if (!fs::exists(interpreter, ignored))
       throw user_error(path.string() + " is a script for " + interpreter +
                        ", and there is no such program");
@@ -70,7 +76,9 @@ std::string find_program(const std::string& name) {
     return runnable(name);
   }
   const char* const path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
+  // To getline() an end without text is none; to shells it is the folder that we are in.
+  std::istringstream folders((path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin") +
+                             std::string(":"));
   for (std::string folder; std::getline(folders, folder, ':');) {
     const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
     if (is_executable(candidate)) return runnable(candidate);
