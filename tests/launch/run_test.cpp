@@ -181,6 +181,7 @@ TEST(run, alone_any_program_runs) {
   EXPECT_EQ(r.status, 139);
   EXPECT_EQ(r.err, "strata run: node 0 was killed by signal 11 (SIGSEGV)\n");
   EXPECT_EQ(run_to_end({"run", "--", "echo", "-n", "--prefix"}).out, "--prefix");
+  EXPECT_EQ(run_to_end({"run", "-x", "A=", "-n1", "echo", "--host="}).out, "--host=\n");
 }
 
 TEST(run, another_kind_of_program_on_two_nodes_is_an_error) {
@@ -385,6 +386,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "--transport: 'ucx+udp' is none of: auto"},
         refusal{{"run", "--bind", "socket", "true"}, "--bind: 'socket' is none of: core, none"},
         refusal{{"run", "-x", "=1", "true"}, "-x: '=1' is not VAR or VAR=VALUE"},
+        refusal{{"run", "--host=", "true", "true"}, "'--host=' names no value"},
+        refusal{{"run", "-x", "A=1", "--elastic=", "true"}, "'--elastic=' names no value"},
         refusal{{"run", "-x", "NO_SUCH_VARIABLE_HERE", "true"},
                 "-x: the variable NO_SUCH_VARIABLE_HERE is not set"},
         refusal{{"run", "--elastic=2", "-n", "3", "true"}, "--elastic=2 is less than -n 3"},

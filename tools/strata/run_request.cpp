@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/shortened.hpp"
@@ -136,6 +137,19 @@ void add_node_flags(CLI::App& cli, run_request& request) {
       [&](const std::string& text) { request.start_limit_ns = parse_start_limit(text); });
 }
 
+// To the parser a value that is empty, as of a variable in a script that is, is none: it would take
+// the next word, the program's name perhaps.
+void refuse_empty_values(const CLI::App& cli, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--" || !word.starts_with('-')) return;  // the program's from here on
+    const CLI::Option* const flag = cli.get_option_no_throw(std::string(word));
+    if (flag != nullptr && flag->get_items_expected_min() > 0) ++i;  // its value follows
+    if (word.starts_with("--") && word.ends_with('='))
+      throw user_error(in_quotes(word) + " names no value; leave it out, or say one");
+  }
+}
+
 // The program and its arguments.
 std::vector<std::string> command_in(std::vector<std::string> words) {
   if (!words.empty() && words[0] == "--") {
@@ -169,6 +183,7 @@ run_request parse_run(int argc, char** argv) {
   cli.get_formatter()->column_width(32);
   cli.footer(
       "Exit status: that of node 0; 128 + the signal that killed a node; 2 for wrong input.");
+  refuse_empty_values(cli, argc, argv);
   try {
     cli.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
