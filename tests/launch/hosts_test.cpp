@@ -55,6 +55,11 @@ TEST(hostfile, complaints_name_the_line) {
   EXPECT_EQ(complaint("slots=2\n"), "hosts:1: 'slots=2' is not the name of a host");
   EXPECT_EQ(complaint("-oProxyCommand=x\n"),
             "hosts:1: '-oProxyCommand=x' is not the name of a host");
+  EXPECT_EQ(complaint("a slots=2 slots=3\n"), "hosts:1: slots= comes twice");
+  EXPECT_EQ(complaint("a address=1.2.3.4 slots=3 address=5.6.7.8\n"),
+            "hosts:1: address= comes twice");
+  EXPECT_EQ(complaint("a address=1.2.3.4\na\na address=1.2.3.4\na address=5.6.7.8\n"),
+            "hosts:4: a has two addresses, 1.2.3.4 and 5.6.7.8");
   EXPECT_EQ(complaint("# nobody\n"), "the hostfile hosts names no host");
 }
 

@@ -79,7 +79,11 @@ std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_
     if (several) {
       throw user_error("--bind-address is for one host; give address=A in the hostfile instead");
     }
-    placed[0].bind_address = resolve_for_nodes(what.bind_address);
+    try {
+      placed[0].bind_address = resolve_for_nodes(what.bind_address);
+    } catch (const user_error& problem) {
+      throw user_error(std::string("--bind-address: ") + problem.what());
+    }
   }
   if (several && what.transport == transport_choice::shm) {
     throw user_error("--transport shm works within one host; leave it out");

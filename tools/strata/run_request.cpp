@@ -130,7 +130,10 @@ void add_node_flags(CLI::App& cli, run_request& request) {
       });
   add(cli, "--bind-address", "ADDRESS",
       "where the nodes of one host listen [127.0.0.1; with --elastic and --host that of the host]",
-      [&](const std::string& text) { request.bind_address = text; });
+      [&](const std::string& text) {
+        if (text.empty()) throw user_error("'' is no address");
+        request.bind_address = text;
+      });
   add(cli, "-x", "VAR[=VALUE]", "a variable for all nodes; other hosts get only these",
       [&](const std::string& text) { request.variables.push_back(parse_variable(text)); });
   add(cli, "--start-limit", "SECONDS", "all nodes must have joined by then [30]",

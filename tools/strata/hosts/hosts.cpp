@@ -21,6 +21,8 @@ void add_host(std::vector<host>& hosts, host one) {
     if (known.name != one.name) continue;
     known.slots = std::max(known.slots, 1U) + std::max(one.slots, 1U);
     if (known.slots > nodes_max) throw user_error("more than 4096 slots on " + one.name);
+    if (!known.address.empty() && !one.address.empty() && known.address != one.address)
+      throw user_error(one.name + " has two addresses, " + known.address + " and " + one.address);
     if (known.address.empty()) known.address = one.address;
     return;
   }
@@ -54,6 +56,8 @@ std::vector<host> parse_hostfile(std::istream& in, const std::string& name) {
         const auto equals = word.find('=');
         const std::string key = word.substr(0, equals);
         const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+        if ((key == "slots" && one.slots != 0) || (key == "address" && !one.address.empty()))
+          throw user_error(key + "= comes twice");
         if (key == "slots") {
           one.slots = parse_slots(value);
         } else if (key == "address" && !value.empty()) {
