@@ -180,6 +180,31 @@ TEST_F(remote, input_reaches_node_0_there) {
   EXPECT_TRUE(c.out() == much) << c.out().size() << " bytes of " << much.size();
 }
 
+// Its node has not asked for any; the launcher reads ahead.
+TEST_F(remote, a_job_in_the_background_is_not_stopped_by_what_is_typed_for_others) {
+  command::setting of_shell = over("ssh");
+  of_shell.terminal = true;
+  of_shell.around = {"bash", "-c",
+                     "exec 2<>/dev/tty; set -m; \"$0\" \"$@\"; echo stopped; bg; "
+                     "until read -t 0; do :; done; echo launcher $(jobs -p %1) there; wait %1"};
+  command c(run({"-n", "1", "--host", "127.0.0.2"}, {"report:10", "join", "print:ready", "sleep"}),
+            of_shell);
+  ASSERT_TRUE(c.wait_for_output("ready\n")) << c.err();
+  c.type("\x1a");
+  ASSERT_TRUE(c.wait_for_output("stopped\n"));
+  c.type("something\n");
+  ASSERT_TRUE(c.wait_for_output(" there\n"));
+  const std::string word = "launcher ";
+  const pid_t launcher = std::stoi(c.out().substr(c.out().find(word) + word.size()));
+  // From one that is stopped nothing would come. When the first has come it has seen the input.
+  for (const std::string come : {"S10\n", "S10\nS10\n"}) {
+    ::kill(launcher, SIGUSR1);
+    ASSERT_TRUE(c.wait_for_output(come)) << c.out();
+  }
+  ::kill(launcher, SIGTERM);
+  EXPECT_EQ(c.wait(), 143);
+}
+
 TEST_F(remote, input_that_nobody_reads_holds_nothing_up) {
   command c(two_hosts({}, {"join", "finish"}), over("ssh", std::string(1'500'000, 'x')));
   EXPECT_EQ(c.wait(), 0) << c.err();

@@ -8,19 +8,31 @@
 #include <cerrno>
 #include <utility>
 
+#include "os/clock.hpp"
 #include "tools/strata/events/frame_channel.hpp"
 
 namespace strata::launcher {
 
+namespace {
+
+// No signal tells of coming back to the foreground.
+constexpr std::int64_t look_again_after_ns = 1'000'000'000;
+
+}  // namespace
+
 input_source::input_source(event_loop& loop, int fd, std::function<void(std::string_view)> send)
     : loop_(loop), fd_(fd), send_(std::move(send)) {
-  // In the background a terminal is not ours to read: the system would stop us.
-  if (::isatty(fd_) != 0 && ::tcgetpgrp(fd_) != ::getpgrp()) {
+  // Perhaps for ever, as behind `timeout`, and the node may want to know how much there is.
+  if (is_in_background()) {
     ended_ = true;
     send_({});
     return;
   }
   watch();
+}
+
+bool input_source::is_in_background() const {
+  return ::isatty(fd_) != 0 && ::tcgetpgrp(fd_) != ::getpgrp();
 }
 
 input_source::~input_source() { loop_.forget(fd_); }
@@ -36,6 +48,12 @@ void input_source::watch() {
 }
 
 bool input_source::read_once() {
+  // What is typed there is for others, and no reason to stop a job that may not want any of it.
+  if (is_in_background()) {
+    loop_.forget(fd_);
+    look_again_ns_ = os::now_ns() + look_again_after_ns;
+    return false;
+  }
   std::array<char, 32768> block;
   ssize_t bytes = 0;
   do {
@@ -54,10 +72,17 @@ bool input_source::read_once() {
   return room_ != 0;
 }
 
+void input_source::on_time(std::int64_t now_ns) {
+  if (now_ns < look_again_ns_) return;
+  const bool still = is_in_background();
+  look_again_ns_ = still ? now_ns + look_again_after_ns : no_deadline;
+  if (!still) watch();
+}
+
 void input_source::taken(std::size_t bytes) {
   const bool was_full = room_ == 0;
   room_ = std::min(room_ + bytes, input_window_bytes);
-  if (was_full) watch();
+  if (was_full && look_again_ns_ == no_deadline) watch();
 }
 
 input_sink::input_sink(event_loop& loop, os::descriptor to, std::function<void(std::size_t)> taken)

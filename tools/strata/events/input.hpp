@@ -25,8 +25,13 @@ class input_source {
 
   // The node has read so much.
   void taken(std::size_t bytes);
+  // By when on_time() is to be called, and with the time: input may be ours to read again.
+  [[nodiscard]] std::int64_t deadline_ns() const noexcept { return look_again_ns_; }
+  void on_time(std::int64_t now_ns);
 
  private:
+  // A terminal, and the system would stop us if we read from it.
+  [[nodiscard]] bool is_in_background() const;
   void watch();
   // False when there is no more, or no room for more.
   bool read_once();
@@ -36,6 +41,7 @@ class input_source {
   std::function<void(std::string_view)> send_;
   std::size_t room_ = input_window_bytes;
   bool ended_ = false;
+  std::int64_t look_again_ns_ = no_deadline;  // we have been put into the background
 };
 
 // The agent's end.

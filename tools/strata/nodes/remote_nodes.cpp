@@ -145,11 +145,13 @@ void remote_nodes::end(node_id node) {
 }
 
 std::int64_t remote_nodes::deadline_ns() const noexcept {
-  return running_.empty() ? no_deadline : limit_ns_;
+  if (running_.empty()) return no_deadline;
+  return input_ ? std::min(limit_ns_, input_->deadline_ns()) : limit_ns_;
 }
 
 void remote_nodes::on_time(std::int64_t now_ns) {
-  if (now_ns < deadline_ns()) return;
+  if (input_) input_->on_time(now_ns);
+  if (running_.empty() || now_ns < limit_ns_) return;
   // We may have been stopped for longer than the other end has been silent.
   line_->drain();
   if (running_.empty()) return;
