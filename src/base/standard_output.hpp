@@ -18,15 +18,21 @@ inline std::string why_not_written(int code) {
   return why;
 }
 
-// Throws user_error unless standard output has taken all: nobody has seen what it did not take. If
-// its reader has gone, ends the process by SIGPIPE as any other, even where that signal is ignored.
-inline void flush_standard_output() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-  if (errno == EPIPE) {
+// For output that is lost, with the errno that said so: throws user_error. If its reader has gone,
+// ends the process by SIGPIPE as any other, even where that signal is ignored.
+[[noreturn]] inline void throw_not_written(int code) {
+  if (code == EPIPE) {
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   }
-  throw user_error(why_not_written(errno));
+  throw user_error(why_not_written(code));
+}
+
+// Throws user_error unless standard output has taken all: nobody has seen what it did not take. Who
+// has seen a write fail before calls throw_not_written(): the reason is known only then.
+inline void flush_standard_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw_not_written(errno);
 }
 
 }  // namespace strata

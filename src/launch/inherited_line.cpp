@@ -11,8 +11,10 @@ namespace strata::launch {
 
 int socket_named(const std::string& text) {
   const auto refuse = [&] {
-    return error(std::string(job_fd_variable) + "=" + text +
-                 " is not a line to a launcher; unset it, or start the program with strata run");
+    return error(
+        std::string(job_fd_variable) + "=" + text +
+        " is not a line to a launcher: unset it where it is left over; what strata run starts "
+        "must not close descriptors before the program");
   };
   int fd = -1;
   try {

@@ -167,6 +167,25 @@ TEST_F(elastic, ctrl_c_ends_the_wait_only) {
   EXPECT_TRUE(fs::is_empty(folder / "strata"));
 }
 
+// The nodes have joined all the same.
+TEST_F(elastic, a_join_whose_words_go_nowhere_says_why) {
+  open({}, {"join", "enter"});
+  command::setting nowhere = here();
+  nowhere.around = {"sh", "-c", "exec \"$0\" \"$@\" >/dev/full"};
+  command joining({"join", job}, nowhere);
+  EXPECT_EQ(joining.wait(), 2);
+  EXPECT_EQ(joining.err(),
+            "strata join: standard output: No space left on device; free some space or write "
+            "elsewhere\n");
+  // By the signal that any other program gets.
+  nowhere.around = {"bash", "-c", "exec 3> >(exec true); wait $!; exec \"$0\" \"$@\" >&3"};
+  command again({"join", job}, nowhere);
+  EXPECT_EQ(again.wait(), 128 + SIGPIPE);
+  EXPECT_EQ(again.err(), "");
+  EXPECT_EQ(members(), "0-2");
+  end_well();
+}
+
 TEST_F(elastic, a_killed_launcher_leaves_no_node_and_a_socket_that_is_removed) {
   open({"-n", "2"}, {"ignore:15", "join", "enter"});
   expect_joined("2");

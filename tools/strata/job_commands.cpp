@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/shortened.hpp"
+#include "base/standard_output.hpp"
 #include "base/values.hpp"
 #include "launch/messages.hpp"
 #include "os/clock.hpp"
@@ -141,13 +143,15 @@ node_id changed_node(const frame& f, frame_kind expected) {
 // Waits for so many nodes to have done what `verb` says.
 int change(const char* command, open_job job, const std::string& request, frame_kind expected,
            const char* verb, unsigned nodes) {
+  int unwritten = 0;  // errno
   conversation talk(std::move(job.line), request, [&](const frame& f) {
     const node_id node = changed_node(f, expected);
     std::printf("node %u %s job %s\n", unsigned{node}, verb, job.name.c_str());
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0 && unwritten == 0) unwritten = errno;
     return --nodes == 0;
   });
   talk.wait();
+  if (unwritten != 0) throw_not_written(unwritten);
   if (talk.signal() == 0) return EXIT_SUCCESS;
   std::fprintf(stderr, "strata %s: no longer waiting; job %s goes on with what was asked for\n",
                command, job.name.c_str());
