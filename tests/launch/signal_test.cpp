@@ -209,13 +209,23 @@ TEST(signals, nor_does_one_that_is_stopped) {
   c.wait_for_no_process();
 }
 
-// The letter in /proc; 0: there is none such.
-char state_of(pid_t process) {
+// What /proc says under this name; nothing: there is none such.
+std::string word_of(pid_t process, const std::string& name) {
   std::ifstream in("/proc/" + std::to_string(process) + "/status");
   for (std::string word; in >> word;) {
-    if (word == "State:" && in >> word) return word.front();
+    if (word == name && in >> word) return word;
   }
-  return 0;
+  return {};
+}
+char state_of(pid_t process) { return word_of(process, "State:")[0]; }
+bool is_pending(pid_t process, int signal) {
+  return (std::stoull(word_of(process, "ShdPnd:"), nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
+void expect_stopped(pid_t process) {
+  char state = state_of(process);
+  for (; state != 'T' && state != 'Z' && state != 0; state = state_of(process)) ::sched_yield();
+  EXPECT_EQ(state, 'T');
 }
 
 // What follows the word, of a line that has come.
@@ -238,10 +248,33 @@ TEST(signals, nor_does_one_that_is_stopped_when_its_shell_is_killed) {
   const pid_t launcher = number_after(c, "launcher ");
   const pid_t node = number_after(c, "pid ");
   ::kill(launcher, SIGTSTP);
-  for (const pid_t stopped : {launcher, node}) {
-    char state = state_of(stopped);
-    for (; state != 'T' && state != 'Z' && state != 0; state = state_of(stopped)) ::sched_yield();
-    EXPECT_EQ(state, 'T');
+  expect_stopped(launcher);
+  expect_stopped(node);
+  c.signal(SIGKILL);
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
+}
+
+// As by the kernel, which ends what is stopped so.
+TEST(signals, nor_does_a_job_that_others_have_stopped_when_its_shell_is_killed) {
+  const char* const shell =
+      "set -m; sh -c '\"$0\" \"$@\" & echo launcher $! there; wait' \"$0\" \"$@\" & "
+      "set +m; exec sleep 1000";
+  command c(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
+            {.variables = {}, .input = {}, .around = {"bash", "-c", shell}});
+  ASSERT_TRUE(c.wait_for_output("ready\n"));
+  ASSERT_TRUE(c.wait_for_output(" there\n"));
+  const pid_t launcher = number_after(c, "launcher ");
+  const pid_t node = number_after(c, "pid ");
+  ::kill(-::getpgid(launcher), SIGTTIN);
+  expect_stopped(launcher);
+  expect_stopped(node);
+  // What the guard passes on stays with the launcher. With the second it has seen that its node
+  // stands.
+  const pid_t guard = std::stoi(word_of(node, "PPid:"));
+  for (const int signal : {SIGUSR1, SIGUSR2}) {
+    ::kill(guard, signal);
+    while (!is_pending(launcher, signal)) ::sched_yield();
   }
   c.signal(SIGKILL);
   EXPECT_EQ(c.wait(), 137);

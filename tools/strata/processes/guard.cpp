@@ -22,6 +22,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -151,9 +152,24 @@ class guard {
 
   // The launcher stops itself after its nodes.
   void note_pause(int number) {
-    if (number == SIGCONT) overseen_.clear();
-    if (number == SIGSTOP && overseen_.empty() && group_ != 0)
-      overseen_ = overseen_in(group_, ::getpid());
+    if (number != SIGSTOP && number != SIGCONT) return;
+    paused_ = number == SIGSTOP;
+    paused_ ? look_for_overseers() : overseen_.clear();
+  }
+
+  void look_for_overseers() {
+    if (overseen_.empty() && group_ != 0) overseen_ = overseen_in(group_, ::getpid());
+  }
+
+  // The kernel stops the whole group where one of it reads the terminal in the background, and the
+  // launcher cannot tell us.
+  void note_stop_by_others(pid_t pid, bool stopped) {
+    if (!stopped) {
+      if (stopped_.erase(pid) != 0 && stopped_.empty() && !paused_) overseen_.clear();
+    } else if (::getpgid(pid) == group_) {
+      stopped_.insert(pid);
+      look_for_overseers();
+    }
   }
 
   // As the kernel does with a stopped group when the last shell that could continue it has ended.
@@ -176,7 +192,10 @@ class guard {
       if (number != SIGCHLD && group_ != 0 && ::getppid() == ward_) ::kill(ward_, number);
     }
     int wait_status = 0;
-    for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) {
+    for (pid_t pid = 0;
+         (pid = ::waitpid(-1, &wait_status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+      note_stop_by_others(pid, WIFSTOPPED(wait_status));
+      if (WIFSTOPPED(wait_status) || WIFCONTINUED(wait_status)) continue;
       const auto known = running_.extract(pid);
       if (!known) continue;
       pid_of_.erase(known.mapped());
@@ -203,7 +222,9 @@ class guard {
   std::map<pid_t, child_id> running_;
   std::map<child_id, pid_t> pid_of_;        // the same
   std::string waiting_;                     // reports
-  std::vector<overseen_process> overseen_;  // while the job is paused: of our ward's group, then
+  bool paused_ = false;                     // by the launcher
+  std::set<pid_t> stopped_;                 // of our children in our ward's group
+  std::vector<overseen_process> overseen_;  // while the job is stopped: of our ward's group, then
 };
 
 [[noreturn]] void guard_until_alone(const inherited_state& inherited, pid_t ward, int requests,
