@@ -2,6 +2,7 @@
 // Cancellation is deferred: a request ends the wait that the thread is in, or the next one.
 #include <cerrno>
 
+#include "os/futex.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
@@ -14,6 +15,18 @@ void update_asynchronous(record& r) noexcept {
   if (r.more.heeds_all.load(std::memory_order_relaxed) != now)
     r.more.heeds_all.store(now, std::memory_order_relaxed);
 }
+
+namespace {
+
+// A thread from outside that sleeps, after it has been cancelled. Release: with that. Partner:
+// sleep_outside() in sleep.cpp.
+void tell_sleeper(record& r) noexcept {
+  if (!r.is_os_thread) return;
+  r.times_cancelled.fetch_add(1, std::memory_order_release);
+  os::futex_wake(r.times_cancelled, 1);
+}
+
+}  // namespace
 
 }  // namespace strata::detail::posix
 
@@ -37,11 +50,13 @@ int strata_pthread_cancel(pthread_t thread) {
     if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
     if (r->body != r) {
       interrupt(*r->body);  // it ends after its record here, for which it needs our lock
+      tell_sleeper(*r);
       return 0;
     }
     r->more.interrupted = true;
     waiter* const parked = r->more.parked;
     if (parked != nullptr && parked->heeds_interruption) wake(*parked, unparked::interrupted);
+    tell_sleeper(*r);
   }
   return 0;
 }

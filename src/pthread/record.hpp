@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "context/floating_point.hpp"
+#include "os/futex.hpp"
 #include "pthread/pending_signals.hpp"
 #include "strata/pthread.h"
 #include "threads/thread_block.hpp"
@@ -94,6 +95,7 @@ struct record : thread_block {
   std::atomic<bool> may_be_cancelled{true};
   int cancel_type = PTHREAD_CANCEL_DEFERRED;
   bool leaving = false;
+  os::futex_word times_cancelled{0};   // of a thread from outside: what it sleeps on
   std::jmp_buf* base = nullptr;        // in the frame where unwinding ends
   strata_cleanup* handlers = nullptr;  // newest first
   void* unwind_buffer = nullptr;       // the newest of the C library's kind

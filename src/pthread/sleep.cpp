@@ -4,9 +4,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "os/clock.hpp"
+#include "os/futex.hpp"
 #include "pthread/record.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
@@ -30,6 +32,21 @@ bool is_of_processors(clockid_t clock) noexcept {
   return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID || clock < 0;
 }
 
+// By a thread from outside. A handler may leave it by siglongjmp(), and sleep itself: nobody else
+// knows where it sleeps, but by its record.
+unparked sleep_outside(const deadline& until, std::int64_t end_ns) {
+  // Where there is no end the kernel would begin it again after a handler.
+  constexpr std::int64_t longest_ns = 3'600'000'000'000;
+  record& r = self();
+  // Acquire, and before the look. Partner: tell_sleeper() in cancel.cpp.
+  const std::uint32_t seen = r.times_cancelled.load(std::memory_order_acquire);
+  if (has_to_leave(r)) return unparked::interrupted;
+  const std::int64_t left_ns = end_ns - os::now_ns();
+  if (left_ns <= 0) return until.has_passed() ? unparked::timed_out : unparked::woken;
+  const auto why = os::blocking_futex_wait(r.times_cancelled, seen, std::min(left_ns, longest_ns));
+  return why == os::futex_outcome::interrupted ? unparked::signalled : unparked::woken;
+}
+
 // False: a signal handler has run before.
 bool sleep_until(const deadline& until) {
   act_on_cancellation();
@@ -43,7 +60,9 @@ bool sleep_until(const deadline& until) {
                       .deadline_ns = asks ? os::now_ns() + soon_ns : parking::never,
                       .interruptible = is_cancellable(),
                       .ends_by_signal = true};
-    const unparked why = park_or_give_way(asks ? how : until.bound(how));
+    const parking bound = asks ? how : until.bound(how);
+    const unparked why =
+        is_outside() ? sleep_outside(until, bound.deadline_ns) : park_or_give_way(bound);
     if (why == unparked::interrupted) act_on_cancellation();
     if (why == unparked::signalled) return false;
   }

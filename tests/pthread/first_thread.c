@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the thread of main() may do that its handlers do too, and what ends its waits. With the
  * folder it is a kernel thread, which the kernel interrupts. */
+#include <alloca.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 
 #include "check.h"
@@ -121,6 +123,99 @@ CASE(cancel_ends_the_first_thread_s_wait_for_other_processes) {
   check_cancellation(wait_for_process);
   check_cancellation(wait_for_process_until);
 }
+
+/* ---- handlers that sleep, and that leave a sleep ---- */
+#ifndef STRATA_TEST_TSAN /* which calls no handler there before the wait is over */
+static pthread_mutex_t outer_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t outer = PTHREAD_COND_INITIALIZER;
+static atomic_int waits, has_napped;
+static void nap(int n) {
+  const struct timespec little = {0, 1000000};
+  (void)n;
+  nanosleep(&little, NULL);
+  atomic_store(&has_napped, 1);
+}
+static void* disturb_and_cancel(void* a) {
+  const pthread_t first = *(pthread_t*)a;
+  void* result = NULL;
+  await(&waits, 1);
+  pthread_mutex_lock(&outer_lock); /* it waits, or does not have to */
+  pthread_mutex_unlock(&outer_lock);
+  SAME(pthread_kill(first, SIGUSR1), 0);
+  await(&has_napped, 1);
+  usleep(3000); /* which is behind its handler, else it is cancelled in there */
+  SAME(pthread_cancel(first), 0);
+  SAME(pthread_join(first, &result), 0);
+  CHECK(result == PTHREAD_CANCELED);
+  _exit(failures != 0);
+}
+/* The kernel begins the outer wait again: that is what the cancellation has to find. */
+CASE(a_handler_that_sleeps_hides_no_cancellation) {
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    struct sigaction action = {0};
+    action.sa_handler = nap;
+    action.sa_flags = SA_RESTART;
+    SAME(sigaction(SIGUSR1, &action, NULL), 0);
+    static pthread_t own; /* our frame will be gone */
+    own = pthread_self();
+    begin(disturb_and_cancel, &own);
+    pthread_mutex_lock(&outer_lock);
+    atomic_store(&waits, 1);
+    for (;;) pthread_cond_wait(&outer, &outer_lock);
+  }
+  reap(child);
+}
+
+static sigjmp_buf out_of_sleep;
+static void leave_sleep(int n) {
+  (void)n;
+  siglongjmp(out_of_sleep, 1);
+}
+__attribute__((noinline)) static void sleep_below(volatile size_t bytes) {
+  const struct timespec very_long_time = {1000, 0};
+  volatile char* const room = alloca(bytes);
+  room[0] = 1;
+  if (sigsetjmp(out_of_sleep, 1) == 0) {
+    ualarm(1000, 0);
+    nanosleep(&very_long_time, NULL);
+    CHECK(!"reached");
+  }
+}
+enum { depths = 40, depth_bytes = 208, condition_bytes = 56, conditions = 20000 };
+/* What others do with waits, above what was left there. */
+__attribute__((noinline)) static void check_that_nothing_was_left(void) {
+  static _Alignas(pthread_cond_t) char all[conditions * condition_bytes];
+  volatile char room[depths * depth_bytes + 8192];
+  const struct timespec past = from_now(CLOCK_REALTIME, -1);
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  size_t changed = 0;
+  for (size_t i = 0; i < sizeof room; ++i) room[i] = 0x41;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < conditions; ++i) {
+    pthread_cond_t* const one = (pthread_cond_t*)(all + i * condition_bytes);
+    SAME(pthread_cond_timedwait(one, &lock, &past), ETIMEDOUT);
+    SAME(pthread_cond_signal(one), 0);
+  }
+  pthread_mutex_unlock(&lock);
+  for (size_t i = 0; i < sizeof room; ++i) changed += room[i] != 0x41;
+  SAME(changed, 0);
+}
+CASE(a_handler_leaves_the_first_thread_s_sleep) {
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    if (on_strata() && getenv("LD_PRELOAD") != NULL) _exit(0); /* a limit: docs/pthread.md */
+    CHECK(pthread_self() != 0);                                /* known from now on */
+    signal(SIGALRM, leave_sleep);
+    for (int i = 0; i < depths; ++i) sleep_below(i * depth_bytes + 16);
+    check_that_nothing_was_left();
+    _exit(failures != 0);
+  }
+  reap(child);
+}
+#endif
 
 /* ---- what else ends those waits ---- */
 static atomic_int handled;
