@@ -32,14 +32,21 @@ constinit spin_lock pool_lock;
 constinit record* free_records = nullptr;
 constinit std::uint32_t made = 0;
 
+// The first of them are asked for by handlers, too, by pthread_self(): malloc() may be what those
+// have interrupted.
+alignas(record) constinit std::array<std::byte, sizeof(record) * part_size> first_part{};
+
 bool grow() noexcept {
   const std::uint32_t part = made / part_size;
   if (part == parts_max) return false;
-  auto* const raw = static_cast<record*>(
-      ::operator new (sizeof(record) * part_size, std::align_val_t{alignof(record)}, std::nothrow));
-  if (raw == nullptr) return false;
+  std::byte* const room =
+      part == 0 ? first_part.data()
+                : static_cast<std::byte*>(::operator new (
+                      first_part.size(), std::align_val_t{alignof(record)}, std::nothrow));
+  if (room == nullptr) return false;
+  auto* const raw = reinterpret_cast<record*>(room);
   for (std::uint32_t i = part_size; i-- > 0;) {
-    record* const r = ::new (raw + i) record(made + i);
+    record* const r = ::new (room + i * sizeof(record)) record(made + i);
     r->next_free = free_records;
     free_records = r;
   }

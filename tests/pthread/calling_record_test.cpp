@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a thread that we have not made, asked for by a handler that has interrupted its
-// making.
+// making, or an allocation.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -10,9 +10,26 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 
 namespace {
 thread_local bool is_interrupted = false;
+bool is_in_handler = false;
+bool has_allocated = false;
+}  // namespace
+
+// In front of the C library's, which nothing in a handler may call.
+extern "C" {
+void* __libc_malloc(std::size_t bytes);
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+void* malloc(std::size_t bytes) noexcept {
+  has_allocated = has_allocated || is_in_handler;
+  return __libc_malloc(bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  has_allocated = has_allocated || is_in_handler;
+  return __libc_memalign(alignment, bytes);
+}
 }
 
 // In front of the C library's, by which the end of such a thread is seen.
@@ -32,6 +49,23 @@ namespace {
 std::atomic<pthread_t> of_handler;
 std::atomic<int> destroyed;
 pthread_key_t of_ours;
+
+void ask_without_memory(int) {
+  is_in_handler = true;
+  of_handler = strata_pthread_self();
+  is_in_handler = false;
+}
+// Before all others: only the first of all needs memory.
+const bool first_call_allocates = [] {
+  const auto before = std::signal(SIGUSR1, &ask_without_memory);
+  std::raise(SIGUSR1);
+  std::signal(SIGUSR1, before);
+  return has_allocated;
+}();
+
+TEST(calling_record, the_first_call_of_all_may_interrupt_an_allocation) {
+  EXPECT_FALSE(first_call_allocates);
+}
 
 void ask_in_handler(int) { of_handler = strata_pthread_self(); }
 
