@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks that the program gives: threads run there and nowhere else, and when they have ended the memory is the program's. */
+/* Stacks that the program gives: threads run there and nowhere else, and when they have ended the
+ * memory is the program's. */
 #include <sys/wait.h>
 
 #include "check.h"
@@ -190,3 +191,53 @@ CASE(the_child_of_a_fork_goes_on_there) {
   end(begin_on(&g, &fork_there, &g));
   take_back(&g);
 }
+
+/* The sanitizers have their own idea of signal stacks. */
+#if !defined __SANITIZE_ADDRESS__ && !defined STRATA_TEST_TSAN
+static stack_t signal_stack, signal_stack_before;
+static unsigned left_in_order;
+static void note_left(void* which) { left_in_order = left_in_order * 10 + (unsigned)(size_t)which; }
+static void put_signal_stack_back(void* a) {
+  (void)a;
+  SAME(sigaltstack(&signal_stack_before, NULL), 0);
+}
+static void leave_from_there(int n) {
+  (void)n;
+  pthread_cleanup_push(note_left, (void*)1);
+  pthread_exit(&left_in_order);
+  pthread_cleanup_pop(0);
+}
+static void* be_left_by_a_handler(void* a) {
+  pthread_cleanup_push(note_left, (void*)3);
+  SAME(sigaltstack(&signal_stack, &signal_stack_before), 0);
+  pthread_cleanup_push(put_signal_stack_back, NULL);
+  pthread_cleanup_push(note_left, (void*)2);
+  raise(SIGUSR1);
+  CHECK(!"reached");
+  pthread_cleanup_pop(0);
+  pthread_cleanup_pop(0);
+  pthread_cleanup_pop(0);
+  return a;
+}
+/* Wherever the two stacks lie. */
+CASE(an_exit_from_a_signal_stack_runs_all_cleanup_handlers) {
+  struct given both = give(2 * STACK_BYTES);
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = leave_from_there;
+  action.sa_flags = SA_ONSTACK;
+  SAME(sigaction(SIGUSR1, &action, NULL), 0);
+  for (int above = 0; above < 2; ++above) {
+    char* const own = both.memory + (above ? 0 : STACK_BYTES);
+    memset(&signal_stack, 0, sizeof signal_stack);
+    signal_stack.ss_sp = both.memory + (above ? STACK_BYTES : 0);
+    signal_stack.ss_size = STACK_BYTES;
+    SAME(pthread_attr_setstack(&both.attributes, own, STACK_BYTES), 0);
+    left_in_order = 0;
+    CHECK(end(begin_on(&both, be_left_by_a_handler, NULL)) == &left_in_order);
+    SAME(left_in_order, 123);
+  }
+  signal(SIGUSR1, SIG_DFL);
+  take_back(&both);
+}
+#endif
