@@ -26,6 +26,13 @@ bool claim(record& r, std::uint32_t how, std::uint32_t& before) noexcept {
   return true;
 }
 
+// Asked of another thread, which waits, or is on its way out of that.
+bool is_being_cancelled(const record& r) noexcept {
+  // Acquire: where we have heard of it. Partner: strata_pthread_cancel().
+  return r.may_be_cancelled.load(std::memory_order_relaxed) &&
+         r.body->extras->interrupted.load(std::memory_order_acquire);
+}
+
 // While one exists, others find that the caller joins that thread.
 class joins {
  public:
@@ -38,14 +45,23 @@ class joins {
   joins(const joins&) = delete;
   joins& operator=(const joins&) = delete;
 
-  // Said, then looked: of two that join each other one sees it, or both.
+  // Said, then looked: of two that join each other one sees it, or both. One that has been
+  // cancelled joins nobody any more.
   [[nodiscard]] bool is_in_a_circle_with(const record& other) const noexcept {
-    return caller_ != nullptr && other.joins.load(std::memory_order_seq_cst) == caller_;
+    return caller_ != nullptr && other.joins.load(std::memory_order_seq_cst) == caller_ &&
+           !is_being_cancelled(other);
   }
 
  private:
   record* const caller_;  // null: nobody can join it
 };
+
+// Of one that has ended, by who has claimed it.
+int take_result(record& r, void** result) noexcept {
+  if (result != nullptr) *result = r.result;
+  give_record(r);
+  return 0;
+}
 
 int join(pthread_t t, void** result, const deadline& until) {
   if (const int error = until.check()) return error;
@@ -76,9 +92,7 @@ int join(pthread_t t, void** result, const deadline& until) {
       return join(t, result, until);
     }
   }
-  if (result != nullptr) *result = r->result;
-  give_record(*r);
-  return 0;
+  return take_result(*r, result);
 }
 
 }  // namespace
@@ -112,8 +126,9 @@ int strata_pthread_tryjoin_np(pthread_t thread, void** result) {
   if (r == nullptr) return ESRCH;
   if (r == self_if_any()) return EDEADLK;
   if (has_not_ended(r)) return EBUSY;
-  const kept_errno keep;
-  return join(thread, result, {});
+  // It does not wait, so it is no point of cancellation.
+  std::uint32_t life = 0;
+  return claim(*r, record::joining, life) ? take_result(*r, result) : EINVAL;
 }
 
 int strata_pthread_detach(pthread_t thread) {

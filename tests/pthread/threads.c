@@ -66,6 +66,21 @@ CASE(join_each_other) {
   await(&circle_was_seen, 1);
   SAME((long)end(first), 0);
 }
+static void* join_for_ever(void* first) {
+  atomic_store(&both_are_there, 1);
+  pthread_join(*(pthread_t*)first, NULL);
+  CHECK(!"reached");
+  return NULL;
+}
+CASE(join_of_a_cancelled_thread_that_joins_us) {
+  pthread_t own = pthread_self();
+  atomic_store(&both_are_there, 0);
+  pthread_t t = begin(join_for_ever, &own);
+  await(&both_are_there, 1);
+  usleep(3000); /* it is to join, else it is cancelled before */
+  SAME(pthread_cancel(t), 0);
+  CHECK(end(t) == PTHREAD_CANCELED);
+}
 CASE(join_detached) {
   pthread_attr_t a;
   pthread_t t;
@@ -90,6 +105,21 @@ CASE(tryjoin) {
   sem_post(&stop);
   soon = from_now(CLOCK_REALTIME, 20000);
   SAME(pthread_timedjoin_np(t, &result, &soon), 0);
+}
+static void* join_without_waiting(void* other) {
+  void* result = NULL;
+  SAME(pthread_cancel(pthread_self()), 0);
+  int error;
+  while ((error = pthread_tryjoin_np(*(pthread_t*)other, &result)) == EBUSY) sched_yield();
+  SAME(error, 0);
+  CHECK(result == other);
+  pthread_testcancel();
+  return NULL;
+}
+CASE(tryjoin_is_no_point_of_cancellation) {
+  pthread_t other;
+  SAME(pthread_create(&other, NULL, give_back, &other), 0);
+  CHECK(end(begin(join_without_waiting, &other)) == PTHREAD_CANCELED);
 }
 CASE(clockjoin) {
   const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC};
