@@ -94,14 +94,12 @@ constexpr task_type sized{&run_on_own_stack, &body, nullptr, &kind_pthread};
 class room {
  public:
   room(scheduler& home, std::size_t stack_bytes) noexcept : home_(home) {
-    if (stack_bytes != 0) {
-      take(stack_bytes);
-      return;
-    }
-    has_usual_ = is_inside() ? home.live_threads.try_count_one(this_place())
-                             : home.live_threads.try_count_from_outside();
-    // Who asked for no size gets a smaller one when all of the usual size are in use.
-    if (!has_usual_) own_ = take_smaller_stack(home);
+    find(stack_bytes);
+    if (*this) return;
+    // Those that are about to end may wait for the caller's worker, and it may try until there is
+    // room.
+    strata::detail::yield_stack();
+    find(stack_bytes);
   }
   ~room() {
     if (own_ != nullptr) own_->pool->give(own_);
@@ -124,6 +122,16 @@ class room {
 
  private:
   [[nodiscard]] bool is_inside() const noexcept { return this_worker().owner == &home_; }
+  void find(std::size_t stack_bytes) noexcept {
+    if (stack_bytes != 0) {
+      take(stack_bytes);
+      return;
+    }
+    has_usual_ = is_inside() ? home_.live_threads.try_count_one(this_place())
+                             : home_.live_threads.try_count_from_outside();
+    // Who asked for no size gets a smaller one when all of the usual size are in use.
+    if (!has_usual_) own_ = take_smaller_stack(home_);
+  }
   void take(std::size_t bytes) noexcept {
     try {
       own_ = home_.stacks_of(bytes).take();

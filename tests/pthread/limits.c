@@ -48,3 +48,23 @@ CASE(one_too_many_of_a_size_is_refused) {
   use_up(&a);
   pthread_attr_destroy(&a);
 }
+/* Who tries until there is room, and does nothing else, keeps nobody from making some. */
+enum { creators = 4, one_after_the_other = 2000 };
+static atomic_int made;
+static void* nothing(void* a) { return a; }
+static void* make_detached(void* attributes) {
+  while (atomic_load(&made) < one_after_the_other) {
+    pthread_t t;
+    if (pthread_create(&t, attributes, nothing, NULL) == 0) atomic_fetch_add(&made, 1);
+  }
+  return NULL;
+}
+CASE(the_end_of_others_makes_room_for_who_tries_again_and_again) {
+  pthread_attr_t a;
+  pthread_attr_init(&a);
+  SAME(pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED), 0);
+  SAME(pthread_attr_setstacksize(&a, 16 << 20), 0);
+  for (int i = 0; i < creators; ++i) threads[i] = begin(make_detached, &a);
+  for (int i = 0; i < creators; ++i) end(threads[i]);
+  pthread_attr_destroy(&a);
+}
