@@ -61,8 +61,9 @@ int strata_pthread_equal(pthread_t a, pthread_t b);
  * told with. */
 int strata_pthread_setname_np(pthread_t thread, const char* name);
 int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes);
-/* Stack and detach state of the calling thread or of one that runs. One that has not begun has no
- * stack yet, unless it was given one: there is its size alone. */
+/* Stack, detach state and scheduling of the calling thread or of one that runs, and the guard that
+ * it has asked for; its processors are not told. One that has not begun has no stack yet, unless it
+ * was given one: there is its size alone. */
 int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes);
 /* What threads have that are made without attributes, from now on; those of the C library take over
    the sizes alone. EINVAL: the attributes have a stack, or what the C library does not have. A size

@@ -184,6 +184,8 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     r->more.own_stack = there.own();
     r->asked_bytes = wanted.asked_bytes;
     r->given_stack = wanted.given_stack;
+    r->guard_bytes = wanted.guard_bytes;
+    r->inherits_scheduling = wanted.inherits;
     set_scheduling(*r, wanted, parent);
     if constexpr (carries_program_locals) r->floating_point_of_maker = floating_point::here();
     r->start = start;

@@ -2,10 +2,12 @@
 #include "pthread/default_attributes.hpp"
 
 #include <sched.h>
+#include <signal.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "pthread/holding.hpp"
 #include "strata/pthread.h"
@@ -19,6 +21,7 @@ struct kept_attributes {
   int inheritance = PTHREAD_INHERIT_SCHED;
   int policy = SCHED_OTHER;
   sched_param parameters{};
+  std::optional<sigset_t> mask;
 };
 constinit spin_lock defaults_lock;
 constinit kept_attributes kept_defaults;
@@ -38,6 +41,8 @@ int read_defaults(const pthread_attr_t* a, kept_attributes& k) noexcept {
   pthread_attr_getinheritsched(a, &k.inheritance);
   pthread_attr_getschedpolicy(a, &k.policy);
   pthread_attr_getschedparam(a, &k.parameters);
+  sigset_t mask;
+  if (pthread_attr_getsigmask_np(a, &mask) == 0) k.mask = mask;
   const int priority = k.parameters.sched_priority;
   const bool is_known = k.policy == SCHED_OTHER || k.policy == SCHED_FIFO || k.policy == SCHED_RR;
   return is_known && priority >= sched_get_priority_min(k.policy) &&
@@ -101,6 +106,10 @@ int strata_pthread_getattr_default_np(pthread_attr_t* attributes) {
   pthread_attr_setinheritsched(attributes, kept_defaults.inheritance);
   pthread_attr_setschedpolicy(attributes, kept_defaults.policy);
   pthread_attr_setschedparam(attributes, &kept_defaults.parameters);
-  return 0;
+  const int error = kept_defaults.mask.has_value()
+                        ? pthread_attr_setsigmask_np(attributes, &*kept_defaults.mask)
+                        : 0;
+  if (error != 0) pthread_attr_destroy(attributes);
+  return error;
 }
 }

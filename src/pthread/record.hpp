@@ -64,6 +64,9 @@ struct record : thread_block {
   void* result = nullptr;
   std::size_t asked_bytes = 0;       // of stack, as the attributes had it
   std::byte* given_stack = nullptr;  // so many bytes of the program's, if it has given any
+  // Told to who asks, and without effect, both.
+  std::size_t guard_bytes = 0;
+  bool inherits_scheduling = true;
   // What it runs on, for others who ask; null before and after. Release, with what the stack says
   // of itself. Partner: strata_pthread_getattr_np().
   std::atomic<const stack*> runs_on{nullptr};

@@ -134,7 +134,9 @@ int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
   const bool detached = (r->life.load(std::memory_order_relaxed) & record::detached) != 0;
   pthread_attr_setdetachstate(attributes,
                               detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
-  pthread_attr_setguardsize(attributes, 4096);
+  pthread_attr_setguardsize(attributes, r->guard_bytes);
+  pthread_attr_setinheritsched(
+      attributes, r->inherits_scheduling ? PTHREAD_INHERIT_SCHED : PTHREAD_EXPLICIT_SCHED);
   if (r->given_stack != nullptr) {
     pthread_attr_setstack(attributes, r->given_stack, r->asked_bytes);
   } else if (const stack* const on = r->runs_on.load(std::memory_order_acquire); on != nullptr) {

@@ -38,8 +38,12 @@ int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
   if (top != 0) {
     r.given_stack = reinterpret_cast<std::byte*>(top) - bytes;
     r.asked_bytes = bytes;
+    r.guard_bytes = 0;
     return 0;
   }
+  std::size_t guard = 0;
+  pthread_attr_getguardsize(a, &guard);
+  r.guard_bytes = (guard + usual_guard_bytes - 1) & ~(usual_guard_bytes - 1);
   // What the C library has begun with is in the size of the process's runtime already.
   r.accepts_more = bytes == default_stack_bytes();
   if (r.accepts_more && !defaults_have_changed()) return 0;

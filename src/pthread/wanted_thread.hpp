@@ -13,11 +13,14 @@ class scheduler;
 
 namespace strata::detail::posix {
 
+inline constexpr std::size_t usual_guard_bytes = 4096;  // as the C library has it
+
 struct wanted_thread {
   bool detached = false;
   std::size_t asked_bytes = 0;       // of stack; 0: the runtime's usual
   bool accepts_more = false;         // the usual will do if it is as large
   std::byte* given_stack = nullptr;  // the program's own, of that size
+  std::size_t guard_bytes = usual_guard_bytes;
   bool inherits = true;
   int policy = SCHED_OTHER;
   int priority = 0;

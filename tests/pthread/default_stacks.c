@@ -140,6 +140,40 @@ CASE(threads_are_detached_by_default) {
   SAME(end(begin(wait_to_go_on, (sem_post(&go_on), NULL))), 0);
 }
 
+static void* what_is_blocked(void* set) {
+  SAME(pthread_sigmask(SIG_BLOCK, NULL, set), 0);
+  return set;
+}
+CASE(threads_have_signals_blocked_by_default) {
+  pthread_attr_t before, a, fresh;
+  sigset_t one, seen;
+  pthread_t t;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR2);
+  SAME(pthread_getattr_default_np(&before), 0);
+  SAME(pthread_attr_init(&a), 0);
+  SAME(pthread_attr_setsigmask_np(&a, &one), 0);
+  SAME(pthread_setattr_default_np(&a), 0);
+  pthread_attr_destroy(&a);
+  sigemptyset(&one);
+  SAME(pthread_getattr_default_np(&a), 0);
+  SAME(pthread_attr_getsigmask_np(&a, &one), 0);
+  SAME(sigismember(&one, SIGUSR2), 1);
+  SAME(sigismember(&one, SIGUSR1), 0);
+  pthread_attr_destroy(&a);
+  end(begin(what_is_blocked, &seen));
+  SAME(sigismember(&seen, SIGUSR2), 1);
+  /* Attributes of its own that say nothing of it: as its maker. */
+  SAME(pthread_attr_init(&fresh), 0);
+  SAME(pthread_create(&t, &fresh, what_is_blocked, &seen), 0);
+  end(t);
+  SAME(sigismember(&seen, SIGUSR2), 0);
+  pthread_attr_destroy(&fresh);
+  SAME(pthread_setattr_default_np(&before), 0);
+  end(begin(what_is_blocked, &seen));
+  SAME(sigismember(&seen, SIGUSR2), 0);
+}
+
 /* Attributes that were begun after that and ask for no size. */
 CASE(attributes_without_a_size_have_the_defaults) {
   const size_t before = size_of_default();

@@ -684,6 +684,38 @@ CASE(scheduling_is_as_asked_for) {
   CHECK(error == 0 || error == EPERM);
   if (error == 0) SAME(seen, SCHED_FIFO * 1000 + 7);
 }
+struct told {
+  size_t guard_bytes;
+  int inherits;
+};
+static void* told_there(void* a) {
+  struct told* const told = a;
+  pthread_attr_t own;
+  SAME(pthread_getattr_np(pthread_self(), &own), 0);
+  SAME(pthread_attr_getguardsize(&own, &told->guard_bytes), 0);
+  SAME(pthread_attr_getinheritsched(&own, &told->inherits), 0);
+  pthread_attr_destroy(&own);
+  return a;
+}
+CASE(what_was_asked_for_is_told) {
+  const size_t guards[] = {0, 4096, 65536};
+  struct told told = {1, -1};
+  pthread_attr_t a;
+  pthread_t t;
+  end(begin(told_there, &told));
+  SAME(told.guard_bytes, 4096);
+  SAME(told.inherits, PTHREAD_INHERIT_SCHED);
+  pthread_attr_init(&a);
+  SAME(pthread_attr_setinheritsched(&a, PTHREAD_EXPLICIT_SCHED), 0);
+  for (int i = 0; i < 3; ++i) {
+    SAME(pthread_attr_setguardsize(&a, guards[i]), 0);
+    SAME(pthread_create(&t, &a, told_there, &told), 0);
+    end(t);
+    SAME(told.guard_bytes, guards[i]);
+    SAME(told.inherits, PTHREAD_EXPLICIT_SCHED);
+  }
+  pthread_attr_destroy(&a);
+}
 static void* size_there(void* a) {
   pthread_attr_t own;
   SAME(pthread_getattr_np(pthread_self(), &own), 0);
