@@ -75,7 +75,9 @@ int wait_outside(sem_t* semaphore, const deadline& until) {
   constexpr std::int64_t ns_per_s = 1'000'000'000;
   for (;;) {
     act_on_cancellation();
-    const std::int64_t end_ns = std::min(os::now_ns() + look_again_ns, until.to_ns());
+    // What has passed may have done so before this clock began, and a time has no less than 0.
+    const std::int64_t end_ns =
+        std::clamp<std::int64_t>(until.to_ns(), 0, os::now_ns() + look_again_ns);
     const timespec end{end_ns / ns_per_s, end_ns % ns_per_s};
     if (sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) == 0) {
 #if defined(STRATA_TSAN)

@@ -119,6 +119,16 @@ static void wait_for_process_until(void) {
   const struct timespec late = from_now(CLOCK_REALTIME, 1000000);
   sem_timedwait(shared_semaphore(), &late);
 }
+CASE(a_time_before_the_machine_began_has_passed) {
+  const struct timespec long_ago[] = {{0, 0}, {1, 5}, {-7, 0}};
+  sem_t* const shared = shared_semaphore();
+  for (int i = 0; i < 3; ++i) {
+    SAME(sem_timedwait(shared, &long_ago[i]), -1);
+    SAME(errno, ETIMEDOUT);
+  }
+  SAME(sem_post(shared), 0);
+  SAME(sem_timedwait(shared, &long_ago[0]), 0);
+}
 CASE(cancel_ends_the_first_thread_s_wait_for_other_processes) {
   check_cancellation(wait_for_process);
   check_cancellation(wait_for_process_until);
