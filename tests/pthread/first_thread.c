@@ -266,6 +266,23 @@ CASE(a_handler_ends_the_first_thread_s_waits) {
   timer_delete(timer);
   signal(SIGUSR1, SIG_DFL);
 }
+/* In a child, whose first thread the kernel interrupts whatever the signal is. */
+CASE(abort_s_signal_ends_the_first_thread_s_wait_for_other_processes) {
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    struct sigaction action = {0};
+    action.sa_handler = count;
+    SAME(sigaction(SIGABRT, &action, NULL), 0);
+    sem_t* const shared = shared_semaphore();
+    const timer_t timer = begin_timer(SIGABRT, 1000);
+    SAME(sem_wait(shared), -1);
+    SAME(errno, EINTR);
+    timer_delete(timer);
+    _exit(failures != 0);
+  }
+  reap(child);
+}
 
 /* ---- other clocks ---- */
 static struct timespec very_long = {1000, 0};
