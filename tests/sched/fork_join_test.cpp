@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "../common/fib_forks.hpp"
+#include "strata/task_scope.hpp"
 #include "support.hpp"
 
 namespace strata::test {
@@ -94,6 +95,32 @@ TEST_F(fork_join, stolen_results_may_be_move_only) {
     auto [a, b] = fork_stolen([] { return std::make_unique<int>(1); },
                               [] { return std::make_unique<int>(2); });
     EXPECT_EQ(*a + *b, 3);
+  });
+}
+
+struct text_of {
+  static const std::string number(int n) { return std::string(100, static_cast<char>('a' + n)); }
+};
+
+TEST_F(fork_join, stolen_results_may_be_const) {
+  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+  rt.run([] {
+    const auto [a, b] =
+        fork_stolen([] { return text_of::number(1); }, [] { return text_of::number(2); });
+    EXPECT_EQ(a + b, text_of::number(1) + text_of::number(2));
+  });
+}
+
+TEST_F(fork_join, results_may_be_const) {
+  EXPECT_EQ(rt.run([] { return text_of::number(0); }), text_of::number(0));
+  rt.run([] {
+    const auto [a, b] =
+        fork2join([] { return text_of::number(1); }, [] { return text_of::number(2); });
+    EXPECT_EQ(a + b, text_of::number(1) + text_of::number(2));
+    task_scope scope;
+    auto c = scope.spawn([] { return text_of::number(3); });
+    scope.sync();
+    EXPECT_EQ(c.get(), text_of::number(3));
   });
 }
 

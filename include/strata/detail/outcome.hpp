@@ -11,9 +11,10 @@
 
 namespace strata::detail {
 
-// void where a value is needed.
+// void where a value is needed; and what is kept is moved on, also where a function returns it as
+// const.
 template <class T>
-using regular = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+using regular = std::conditional_t<std::is_void_v<T>, std::monostate, std::remove_cv_t<T>>;
 
 // Calls f and makes its result a value.
 template <class F>
