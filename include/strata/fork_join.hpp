@@ -174,24 +174,41 @@ template <class F, class G>
 template <class F, class G>
 [[gnu::aligned(64)]] auto fork_any(kept<F> f, kept<G> g);
 
+// f(), on a fresh stack, as a part of the calling task. The caller has a stack.
+template <class F>
+[[gnu::noinline, gnu::cold]] auto call_with_room(F& f) -> regular<std::invoke_result_t<F&>> {
+  stack& calls = calling_stack();
+  auto whole = [&] {
+    const on_behalf_of it(calls);
+    strand there;
+    if (!this_worker().profiling) return std::pair(invoke_regular(f), there);
+    measured<F> measured_f{std::addressof(f), &there};
+    auto result = invoke_regular(measured_f);
+    return std::pair(std::move(result), there);
+  };
+  fork_task<decltype(whole)> fresh(whole);
+  call_on_fresh_stack(fresh, fresh.join);
+  auto [result, there] = fresh.out.take();
+  strands_join(there, strand{});
+  return std::move(result);
+}
+
+// f(); where the stack is nearly used up, on a fresh one, as a fork would. For what may nest
+// without forking.
+template <class F>
+auto call_where_room_is(F&& f) -> regular<std::invoke_result_t<F&>> {
+  require_stack();
+  if (stack_is_low()) [[unlikely]]
+    return call_with_room(f);
+  return invoke_regular(f);
+}
+
 template <class F, class G>
 [[gnu::noinline, gnu::cold]] auto fork_slow(F& f, G& g)
     -> std::pair<regular<std::invoke_result_t<F&>>, regular<std::invoke_result_t<G&>>> {
   if (fork_needs_stack()) {
-    stack& forks = calling_stack();
-    auto whole = [&] {
-      const on_behalf_of it(forks);
-      strand there;
-      auto call = [&] { return fork_any<F, G>(kept<F>(f), kept<G>(g)); };
-      if (!this_worker().profiling) return std::pair(call(), there);
-      auto results = measured<decltype(call)>{&call, &there}();
-      return std::pair(std::move(results), there);
-    };
-    fork_task<decltype(whole)> fresh(whole);
-    call_on_fresh_stack(fresh, fresh.join);
-    auto [results, there] = fresh.out.take();
-    strands_join(there, strand{});
-    return std::move(results);
+    auto call = [&] { return fork_any<F, G>(kept<F>(f), kept<G>(g)); };
+    return call_with_room(call);
   }
   strand left, right;
   measured<F> mf{std::addressof(f), &left};

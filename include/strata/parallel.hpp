@@ -176,7 +176,7 @@ T reduce_range(Index first, Index last, std::size_t step, const std::stop_token&
 /// workers. Returns when all calls have ended; the caller sees everything they did. An exception of
 /// a call is rethrown after the calls in progress have ended; which other calls are made then is
 /// not defined. Throws misuse_error outside a runtime and in a fiber, and std::system_error as
-/// fork2join. May suspend.
+/// fork2join. May suspend. Loops within loops nest as deep as forks do.
 ///
 /// The indices are of first's type; last is of any other, and where it is an integer that is no
 /// such index, misuse_error is thrown: parallel_for(0, 3'000'000'000, body), (0U, -1, body).
@@ -186,9 +186,10 @@ T reduce_range(Index first, Index last, std::size_t step, const std::stop_token&
 template <std::integral Index, class Body>
 void parallel_for(Index first, std::type_identity_t<detail::range_end<Index>> last, Body&& body,
                   grain g = {}) {
-  detail::require_stack();
-  detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g), std::stop_token{},
-                    body);
+  detail::call_where_room_is([&] {
+    detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g),
+                      std::stop_token{}, body);
+  });
 }
 
 /// The same, until a stop is requested: steps (see grain) not begun by then are skipped, each of
@@ -198,8 +199,9 @@ void parallel_for(Index first, std::type_identity_t<detail::range_end<Index>> la
 template <std::integral Index, class Body>
 void parallel_for(std::stop_token stop, Index first,
                   std::type_identity_t<detail::range_end<Index>> last, Body&& body, grain g = {}) {
-  detail::require_stack();
-  detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g), stop, body);
+  detail::call_where_room_is([&] {
+    detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g), stop, body);
+  });
 }
 
 /// Combines map(i) for all i in [first, last): combine(... combine(identity, map(first)) ...,
@@ -212,10 +214,11 @@ void parallel_for(std::stop_token stop, Index first,
 template <std::integral Index, class T, class Map, class Combine>
 T parallel_reduce(Index first, std::type_identity_t<detail::range_end<Index>> last, T identity,
                   Map&& map, Combine&& combine, grain g = {}) {
-  detail::require_stack();
-  return detail::reduce_range(first, static_cast<Index>(last),
-                              detail::step_for<Index>(first, last, g), std::stop_token{},
-                              T(identity), identity, map, combine);
+  return detail::call_where_room_is([&] {
+    return detail::reduce_range(first, static_cast<Index>(last),
+                                detail::step_for<Index>(first, last, g), std::stop_token{},
+                                T(identity), identity, map, combine);
+  });
 }
 
 /// The same, until a stop is requested, as parallel_for: the result then lacks the terms of some
@@ -224,10 +227,11 @@ template <std::integral Index, class T, class Map, class Combine>
 T parallel_reduce(std::stop_token stop, Index first,
                   std::type_identity_t<detail::range_end<Index>> last, T identity, Map&& map,
                   Combine&& combine, grain g = {}) {
-  detail::require_stack();
-  return detail::reduce_range(first, static_cast<Index>(last),
-                              detail::step_for<Index>(first, last, g), stop, T(identity), identity,
-                              map, combine);
+  return detail::call_where_room_is([&] {
+    return detail::reduce_range(first, static_cast<Index>(last),
+                                detail::step_for<Index>(first, last, g), stop, T(identity),
+                                identity, map, combine);
+  });
 }
 
 }  // namespace strata

@@ -126,6 +126,45 @@ TEST_P(parallel_workers, loops_nest) {
   EXPECT_EQ(sum, 1225L * 1225L);
 }
 
+long loops_deep(long depth) {
+  if (depth == 0) return 0;
+  long below = 0;
+  parallel_for(0, 1, [&](int) { below = loops_deep(depth - 1); });
+  return below + 1;
+}
+long reductions_deep(long depth) {
+  if (depth == 0) return 0;
+  return parallel_reduce(
+      0, 1, 1L, [depth](int) { return reductions_deep(depth - 1); }, std::plus<>());
+}
+long throwing_loops_deep(long depth) {
+  if (depth == 0) throw std::runtime_error("from the bottom");
+  const std::stop_source nobody;
+  const auto one = [depth](int) { return throwing_loops_deep(depth - 1); };
+  if (depth % 2 == 0) return parallel_reduce(nobody.get_token(), 0, 1, 0L, one, std::plus<>());
+  parallel_for(nobody.get_token(), 0, 1, one);
+  return 0;
+}
+
+TEST(parallel_depth, loops_nest_deeply_on_small_stacks) {
+  constexpr long depth = scaled(100'000L, 3'000L);
+  for (const bool profile : {false, true}) {
+    options small = with_workers(2);
+    small.stack_bytes = scaled(16, 64) * 1024;
+    small.profile = profile;
+    runtime rt(small);
+    EXPECT_EQ(rt.run([] { return loops_deep(depth); }), depth);
+    EXPECT_EQ(rt.run([] { return reductions_deep(depth); }), depth);
+    EXPECT_GT(rt.stats().stacks_max, 10u);
+    try {
+      rt.run([] { return throwing_loops_deep(depth / 10); });
+      FAIL();
+    } catch (const std::runtime_error& e) {
+      EXPECT_STREQ(e.what(), "from the bottom");
+    }
+  }
+}
+
 class parallel : public ::testing::Test {
  protected:
   runtime rt{with_workers(4)};
