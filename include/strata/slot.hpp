@@ -26,9 +26,10 @@ class slot : protected detail::task {
   slot& operator=(const slot&) = delete;
 
   /// Sets count and reset anew (EARTH's INIT_SYNC): it fires at the count-th signal from now on,
-  /// and then at each reset-th; 0: never again. Only before any signal of this round can arrive:
-  /// whoever has got the slot's address afterwards, in a token or a message, finds it so. Never
-  /// blocks; a call at another time is not noticed.
+  /// and then at each reset-th; 0: never again. With a count of 0 it does not fire, and a signal is
+  /// one too many: whoever awaits nothing goes on without it. Only before any signal of this round
+  /// can arrive: whoever has got the slot's address afterwards, in a token or a message, finds it
+  /// so. Never blocks; a call at another time is not noticed.
   void init(std::uint32_t count, std::uint32_t reset = 0) noexcept { counter_.init(count, reset); }
 
   /// Signals still awaited, for whom it does not matter that others may send some meanwhile: orders
@@ -136,21 +137,31 @@ inline void incr_sync(slot_ptr s, std::uint32_t more = 1) { s.increment(more); }
 ///   done.wait();
 class completion final : public slot {
  public:
-  /// Completed by the count-th signal.
-  explicit completion(std::uint32_t count = 1) noexcept : slot(type_of, count, 0) {}
+  /// Completed by the count-th signal. One of no signals is complete, as a latch of 0 is.
+  explicit completion(std::uint32_t count = 1) noexcept : slot(type_of, count, 0) {
+    if (count == 0) [[unlikely]]
+      complete_at_once();
+  }
+
+  /// Awaits `count` signals from now on, for another wait(). Only while no signal can arrive:
+  /// before its address is known to others, or when wait() has returned. Never blocks; a call at
+  /// another time is not noticed.
+  void init(std::uint32_t count) noexcept;
 
   /// The address to signal.
   [[nodiscard]] slot_ptr sptr() { return to_sptr(*this); }
 
   /// Suspends the calling task until completed; its worker does other work meanwhile. What was done
-  /// before the signals is visible afterwards. Call it once. Throws misuse_error in a fiber (which
-  /// must not block) and outside a runtime; rethrows the exception that left a fiber of this
-  /// runtime meanwhile, because the signals may then never come. No fiber runs any more then, and
-  /// signals that come all the same, while the completion is there, complete nothing.
+  /// before the signals is visible afterwards. Once it has returned it does so at once, until
+  /// init(). Throws misuse_error in a fiber (which must not block) and outside a runtime; rethrows
+  /// the exception that left a fiber of this runtime meanwhile, because the signals may then never
+  /// come. No fiber runs any more then, and signals that come all the same, while the completion is
+  /// there, complete nothing.
   void wait();
 
  private:
   struct waiter;
+  void complete_at_once() noexcept;
   static void run(detail::task& t, detail::worker& w);
   static const char* name() { return "completion"; }
   static constexpr detail::task_type type_of{&run, nullptr, &run, &name};

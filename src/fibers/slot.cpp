@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/slot.hpp"
 
+#include <memory>
 #include <string>
 
 #include "base/spelling.hpp"
@@ -49,6 +50,17 @@ struct completion::waiter final : detail::failure_listener {
   completion& owner;
   std::exception_ptr error;
 };
+
+void completion::init(std::uint32_t count) noexcept {
+  counter_.init(count, 0);
+  std::destroy_at(&join_);
+  std::construct_at(&join_);
+  if (count == 0) complete_at_once();
+}
+
+void completion::complete_at_once() noexcept {
+  join_.complete(detail::this_worker());  // nobody waits yet
+}
 
 void completion::run(detail::task& t, detail::worker& w) {
   // The firing stays queued as its counter has it, so a failure comes too late.

@@ -355,6 +355,38 @@ TEST(completions, may_be_complete_before_they_are_awaited) {
   });
 }
 
+TEST(completions, of_no_signals_are_complete) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    const std::vector<int> children;
+    completion done(static_cast<std::uint32_t>(children.size()));
+    done.wait();
+    EXPECT_THROW(sync(done.sptr()), misuse_error);
+    completion later;
+    later.init(0);
+    later.wait();
+  });
+}
+
+TEST(completions, await_signals_again) {
+  for (const unsigned workers : {1U, 4U}) {
+    runtime rt(with_workers(workers));
+    rt.run([] {
+      completion done(2);
+      for (std::uint32_t round = 0; round < scaled(2'000U, 200U); ++round) {
+        for (std::uint32_t i = 0; i < 2 + round % 3; ++i)
+          token<signaller>(done.sptr(), 1, slot_ptr());
+        done.wait();
+        EXPECT_EQ(done.count(), 0u);
+        done.wait();  // at once
+        done.init(2 + (round + 1) % 3);
+      }
+    });
+    rt.wait_idle();
+    EXPECT_EQ(rt.stats().live_frames, 0);
+  }
+}
+
 TEST(completions, may_be_signalled_by_another_runtime) {
   for (const unsigned workers : {1U, 2U}) {
     runtime rt(with_workers(workers));
