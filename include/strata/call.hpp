@@ -110,6 +110,7 @@ class travelling_call {
                 "call<f>(arguments...): f cannot be called with these arguments; a number in front "
                 "of them names a node where f can be called with the others");
   using result = std::invoke_result_t<decltype(Function), const Arguments&...>;
+  static_assert(detail::refuse_arrays<Arguments...>());
   static_assert(detail::refuse_addresses<Arguments..., result>());
   static_assert((detail::may_travel<Arguments> && ...) && detail::may_travel<result>,
                 "a call may travel to another node, so its arguments and its result must be "

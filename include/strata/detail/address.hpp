@@ -68,4 +68,13 @@ constexpr bool refuse_addresses() noexcept {
   return true;
 }
 
+// Does not compile if one of them is an array, which cannot be kept. Always true.
+template <class... Values>
+constexpr bool refuse_arrays() noexcept {
+  static_assert(!(std::is_array_v<Values> || ...),
+                "an argument is an array, as text in quotes is one, and arrays are no values: pass "
+                "a std::array, or a std::string (strata/serialize.hpp)");
+  return true;
+}
+
 }  // namespace strata::detail

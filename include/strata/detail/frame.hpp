@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "strata/detail/address.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/object_trip.hpp"
 #include "strata/detail/remote.hpp"
@@ -124,6 +125,7 @@ struct leaving_token<true> : task {
 template <class F, class... Arguments>
 struct token_of : leaving_token<!fit_a_call<Arguments...>> {
   static constexpr bool carries_objects = !fit_a_call<Arguments...>;
+  static_assert(refuse_arrays<Arguments...>());
   static_assert((may_travel<Arguments> && ...),
                 "a token may travel to another node, so its arguments must be trivially copyable, "
                 "or serialisable: include strata/serialize.hpp and cereal's header for their "

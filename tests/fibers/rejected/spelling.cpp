@@ -3,6 +3,7 @@
 // REJECTED; with 0 all is well. As addresses.cpp: compiled by the tests only, never run.
 #include <concepts>
 #include <strata/call.hpp>
+#include <strata/fiber.hpp>
 #include <strata/group.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/shared_task.hpp>
@@ -16,6 +17,10 @@ struct counted {
 void nothing() {}
 void of_group(strata::group&) {}
 int length_of_text(std::string text) { return static_cast<int>(text.size()); }
+struct measuring : strata::threaded {
+  std::string text;
+  void start() { terminate(); }
+};
 inline constexpr auto sum = [](auto... all) { return (0 + ... + all); };
 inline constexpr auto shifted = [](int x, int by = 1) { return x + by; };
 
@@ -68,6 +73,14 @@ void refused([[maybe_unused]] unsigned there) {
   strata::run_group(2, [&](strata::group&) { nothing(); });
 #elif REJECTED == 13
   strata::run_group(2, [](strata::group&, int) {});
+#elif REJECTED == 14  // an array, which is no value
+  strata::fork2join([] {}, strata::call<length_of_text>("text"));
+#elif REJECTED == 15
+  strata::remote_thread(
+      1, [](std::string) {}, "text")
+      .detach();
+#elif REJECTED == 16
+  strata::token<measuring>("text");
 #elif REJECTED == 5
   strata::remote_thread(1.0, [] {}).detach();
 #endif
