@@ -86,8 +86,9 @@ class runtime {
   /// Whoever waits then for what has not come goes no further: what is on its stack is not
   /// destroyed, and nobody finds it any more where it waits. What another runtime completes for it
   /// (a completion, a thread that it joins) must not come afterwards. With settings.stats, prints
-  /// statistics on stderr, with settings.profile alone work and span. Not to be called from within
-  /// the runtime.
+  /// statistics on stderr, with settings.profile alone work and span. From within the runtime, as
+  /// by exit() in one of its tasks where it is a static object, it returns at once: whoever waited
+  /// there would wait for itself. Then workers and all that they have stay until the process ends.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -130,8 +131,8 @@ class runtime {
   /// Blocks the calling OS thread until no worker, on any node, has anything left to do, now or
   /// when a time has come or a call of strata::blocking() has returned. Suspended stacks that
   /// nobody will continue do not count, nor do those that wait for a descriptor without a timeout.
-  /// Throws misuse_error within the runtime, and node_lost_error if the job has lost a node: what
-  /// that had left to do is not done.
+  /// Throws misuse_error within the runtime, also in a call of strata::blocking() there, and
+  /// node_lost_error if the job has lost a node: what that had left to do is not done.
   void wait_idle();
 
   /// Whether this node has worked for a job that is over by now. run() and submit() throw
@@ -160,6 +161,7 @@ class runtime {
   // or if that goes on returns, or throws error where a node was lost.
   void serve_and_end(bool process_goes_on);
   void end_workers();
+  void leave_to_process() noexcept;
 
   void print_statistics() const;
   [[nodiscard]] bool has_calls_in_progress() const noexcept;

@@ -212,4 +212,8 @@ watched_os_stack::watched_os_stack() noexcept {
 
 watched_os_stack::~watched_os_stack() { own_stack = nullptr; }
 
+const stack* watched_os_stack::worked_for_here() noexcept {
+  return own_stack != nullptr ? own_stack->for_whom_.load(std::memory_order_relaxed) : nullptr;
+}
+
 }  // namespace strata::detail

@@ -52,6 +52,8 @@ class watched_os_stack {
   // What is done from now on is for what runs on s, which waits meanwhile; null: for nobody.
   // Relaxed: who else reads it is a handler on the same OS thread.
   void works_for(const stack* s) noexcept { for_whom_.store(s, std::memory_order_relaxed); }
+  // For whom the calling OS thread does something; null: for nobody.
+  [[nodiscard]] static const stack* worked_for_here() noexcept;
 
   // Names it and ends the program if `address` is in the guard page and there is somebody to name.
   // Async-signal-safe.

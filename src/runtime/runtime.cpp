@@ -134,8 +134,23 @@ bool runtime::has_calls_in_progress() const noexcept {
   return scheduler_->calls_in_progress.load(std::memory_order_seq_cst) != 0;
 }
 
+// Nothing is told any more by way of this object, which is gone then.
+void runtime::leave_to_process() noexcept {
+  seeing_.reset();
+  report_signal::give_up(this);
+  if (watch_ != nullptr) watch_->stop();
+  (void)engine_.release();
+  (void)scheduler_.release();
+  (void)watch_.release();
+  (void)messages_.release();
+}
+
 runtime::~runtime() {
   const detail::uninterrupted guard;  // as above
+  if (scheduler_->is_kept_by_caller()) {
+    leave_to_process();
+    return;
+  }
   scheduler_->wait_idle();
   if (engine_ != nullptr) engine_->finish();
   seeing_.reset();
@@ -160,7 +175,8 @@ void runtime::print_statistics() const {
 }
 
 void runtime::wait_idle() {
-  if (is_inside()) throw misuse_error("wait_idle() within the runtime would wait for itself");
+  if (scheduler_->is_kept_by_caller())
+    throw misuse_error("wait_idle() within the runtime would wait for itself");
   const detail::uninterrupted guard;  // as above
   scheduler_->wait_idle();
   if (engine_ != nullptr) engine_->wait_until_quiet();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads from outside: they take the place of a sleeping worker, or hand their work over and wait.
+#include <algorithm>
+
 #include "context/exceptions.hpp"
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
@@ -211,6 +213,18 @@ task* scheduler::take_injected() {
   task* const t = injected_.take();
   if (t != nullptr) found_injected_at_.store(os::ticks(), std::memory_order_relaxed);
   return t;
+}
+
+bool scheduler::is_kept_by_caller() const noexcept {
+  const int caller = os::thread_number();
+  const stack* const worked_for = watched_os_stack::worked_for_here();
+  // The first by itself: in the child of a fork the OS thread has another number.
+  return this_worker().owner == this ||
+         std::any_of(places_.begin(), places_.end(),
+                     [caller](const auto& p) {
+                       return p->os_thread.load(std::memory_order_relaxed) == caller;
+                     }) ||
+         (worked_for != nullptr && worked_for->home == this);
 }
 
 void scheduler::wait_idle(waits counted) {

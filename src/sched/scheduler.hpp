@@ -77,7 +77,10 @@ class scheduler {
   // Which of those who wait count as having something to do: in a call of strata::blocking() that
   // is in progress, and for a time to come.
   enum class waits { in_calls_too, for_times, none };
-  // Blocks until no worker has anything to do.
+  // Whether the calling OS thread runs something of ours, perhaps beneath another runtime's, or a
+  // call of strata::blocking() for it: there is no end before it has returned.
+  [[nodiscard]] bool is_kept_by_caller() const noexcept;
+  // Blocks until no worker has anything to do. Not by one who keeps us.
   void wait_idle(waits counted = waits::in_calls_too);
 
   // ---- workers ----

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -20,6 +22,7 @@
 
 #include "../common/fib_forks.hpp"
 #include "../common/thread_states.hpp"
+#include "strata/blocking.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/task_scope.hpp"
 #include "strata/thread.hpp"
@@ -196,6 +199,8 @@ TEST_F(run, waiting_for_idleness_within_is_misuse) {
   rt.run([&] { EXPECT_THROW(rt.wait_idle(), misuse_error); });
   runtime other(with_workers(1));
   rt.run([&] { other.wait_idle(); });
+  rt.run([&] { other.run([&] { EXPECT_THROW(rt.wait_idle(), misuse_error); }); });
+  rt.run([&] { blocking([&] { EXPECT_THROW(rt.wait_idle(), misuse_error); }); });
 }
 
 TEST_F(run, a_root_may_wait_while_its_thread_works_for_others) {
@@ -311,6 +316,34 @@ TEST(runtimes, answer_who_has_asked_a_guest_when_that_leaves) {
     never.release();
     waits->join();
   });
+}
+
+void exit_within_static_runtime(const std::function<void(runtime&)>& leave) {
+  static runtime rt(with_workers(2));
+  leave(rt);
+}
+
+// Who waited there for the end of the runtime would wait for itself.
+TEST(runtimes_that_are_static, do_not_keep_their_tasks_from_exiting) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ends = testing::ExitedWithCode(42);
+  const auto leave = [] { std::exit(42); };
+  EXPECT_EXIT(exit_within_static_runtime([&](runtime& rt) { rt.run(leave); }), ends, "");
+  EXPECT_EXIT(
+      exit_within_static_runtime([&](runtime& rt) { rt.run([&] { thread(leave).join(); }); }), ends,
+      "");
+  EXPECT_EXIT(exit_within_static_runtime([&](runtime& rt) { rt.run([&] { blocking(leave); }); }),
+              ends, "");
+  EXPECT_EXIT(exit_within_static_runtime([&](runtime& rt) {
+                runtime other(with_workers(1));
+                rt.run([&] { other.run(leave); });
+              }),
+              ends, "");
+  EXPECT_EXIT(exit_within_static_runtime([&](runtime& rt) {
+                rt.submit(leave);
+                for (;;) pause();
+              }),
+              ends, "");
 }
 
 TEST(runtimes, of_a_thread_that_ends) {
