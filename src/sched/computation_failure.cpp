@@ -24,7 +24,7 @@ void computation_failure::forget() noexcept {
 }
 
 void computation_failure::forget_if_told() noexcept {
-  if (forget_when_told_ && listeners_.empty()) forget();
+  if (forget_when_told_ && first_ == nullptr) forget();
 }
 
 void computation_failure::settle(bool forget_it) {
@@ -59,35 +59,49 @@ bool computation_failure::is_untold() {
   return error_ != nullptr && !told_;
 }
 
-void computation_failure::add(failure_listener& l) {
-  const std::lock_guard lock(mutex_);
-  listeners_.push_back(&l);
+void computation_failure::stop_listening(failure_listener& l) noexcept {
+  (l.previous_ != nullptr ? l.previous_->next_ : first_) = l.next_;
+  (l.next_ != nullptr ? l.next_->previous_ : last_) = l.previous_;
+  l.listens_ = false;
+  --listening_;
 }
 
-void computation_failure::remove(failure_listener& l) {
+void computation_failure::add(failure_listener& l) noexcept {
   const std::lock_guard lock(mutex_);
-  std::erase(listeners_, &l);
+  l.next_ = nullptr;
+  l.previous_ = last_;
+  (last_ != nullptr ? last_->next_ : first_) = &l;
+  last_ = &l;
+  l.listens_ = true;
+  ++listening_;
+}
+
+void computation_failure::remove(failure_listener& l) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (l.listens_) stop_listening(l);
   forget_if_told();
 }
 
 bool computation_failure::has_listeners() {
   const std::lock_guard lock(mutex_);
-  return !listeners_.empty();
+  return first_ != nullptr;
 }
 
 bool computation_failure::is_awaited() const {
   if (!is_there.load(std::memory_order_seq_cst) || settled_.load(std::memory_order_seq_cst) == 0)
     return false;
   const std::lock_guard lock(mutex_);
-  return error_ != nullptr && !listeners_.empty();
+  return error_ != nullptr && first_ != nullptr;
 }
 
 void computation_failure::tell(worker& w) {
   const std::lock_guard lock(mutex_);
   if (error_ == nullptr) return;
-  for (failure_listener* l : listeners_) l->computation_failed(w, error_);
-  told_ |= !listeners_.empty();
-  listeners_.clear();
+  told_ |= first_ != nullptr;
+  while (failure_listener* const l = first_) {
+    stop_listening(*l);
+    l->computation_failed(w, error_);
+  }
   forget_if_told();
 }
 
@@ -96,13 +110,13 @@ std::string computation_failure::describe_listeners() {
   std::string text;
   const std::lock_guard lock(mutex_);
   std::size_t shown = 0;
-  for (const failure_listener* l : listeners_) {
-    if (++shown > listeners_max) break;
+  for (const failure_listener* l = first_; l != nullptr && shown < listeners_max; l = l->next_) {
+    ++shown;
     text += "  a task waits for " + l->describe() + "\n";
   }
-  if (listeners_.size() > listeners_max)
-    text += "  and " + std::to_string(listeners_.size() - listeners_max) + " more tasks wait\n";
-  if (listeners_.empty()) text += "  no task waits for fibers\n";
+  if (listening_ > shown)
+    text += "  and " + std::to_string(listening_ - shown) + " more tasks wait\n";
+  if (listening_ == 0) text += "  no task waits for fibers\n";
   return text;
 }
 

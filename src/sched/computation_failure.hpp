@@ -42,8 +42,8 @@ class computation_failure {
   [[nodiscard]] bool is_untold();
 
   // l will hear of it, also of one that has happened already.
-  void add(failure_listener& l);
-  void remove(failure_listener& l);
+  void add(failure_listener& l) noexcept;
+  void remove(failure_listener& l) noexcept;
   [[nodiscard]] bool has_listeners();
   // It is settled, and some listen.
   [[nodiscard]] bool is_awaited() const;
@@ -58,7 +58,7 @@ class computation_failure {
   [[nodiscard]] bool try_end(const std::exception_ptr& seen, const MayEnd& may_end) {
     const std::lock_guard lock(mutex_);
     if (error_ != seen) return true;
-    if (!listeners_.empty() || !may_end()) return false;
+    if (first_ != nullptr || !may_end()) return false;
     if (!told_) report();
     forget();
     return true;
@@ -66,6 +66,7 @@ class computation_failure {
 
  private:
   // With the lock.
+  void stop_listening(failure_listener& l) noexcept;
   void keep(std::exception_ptr error, bool others) noexcept;
   void forget() noexcept;
   void forget_if_told() noexcept;
@@ -82,7 +83,9 @@ class computation_failure {
   // would report the last of several threads that let go of one. So we do, at the end.
   std::vector<std::exception_ptr> all_;
 #endif
-  std::vector<failure_listener*> listeners_;
+  failure_listener* first_ = nullptr;
+  failure_listener* last_ = nullptr;
+  std::size_t listening_ = 0;
 };
 
 }  // namespace strata::detail

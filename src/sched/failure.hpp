@@ -9,6 +9,8 @@
 
 namespace strata::detail {
 
+class computation_failure;
+
 class failure_listener {
  public:
   // Called once at most, under the scheduler's lock, on worker w, when no fiber runs any more. Must
@@ -18,7 +20,16 @@ class failure_listener {
   [[nodiscard]] virtual std::string describe() const = 0;
 
  protected:
+  failure_listener() = default;
   ~failure_listener() = default;
+
+ private:
+  // Its place in the list of those who listen, which takes no memory: who waits cannot be refused,
+  // since the signals that it waits for are on their way. With the lock of that.
+  friend computation_failure;
+  failure_listener* next_ = nullptr;
+  failure_listener* previous_ = nullptr;
+  bool listens_ = false;
 };
 
 }  // namespace strata::detail

@@ -6,11 +6,14 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "context/overflow.hpp"
@@ -120,9 +123,11 @@ class pool {
   [[maybe_unused]] pool* const forgotten_;  // what was before a fork, for those who look for leaks
 };
 
-// Never destroyed: threads may be in it when the process ends.
+// Never destroyed: threads may be in it when the process ends. The first takes no memory: here the
+// caller's stack is given up, and nobody can be refused.
 std::atomic<pool*>& current_pool() {
-  static std::atomic<pool*> p{new pool};
+  alignas(pool) static std::array<std::byte, sizeof(pool)> room;
+  static std::atomic<pool*> p{::new (room.data()) pool};
   return p;
 }
 pool& the_pool() { return *current_pool().load(std::memory_order_acquire); }
