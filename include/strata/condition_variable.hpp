@@ -167,7 +167,7 @@ class condition_variable {
   cv_status wait_until(std::unique_lock<mutex>& lock,
                        const std::chrono::time_point<Clock, Duration>& time) {
     wait_until_ns(lock, detail::deadline_at(time));
-    return Clock::now() < time ? cv_status::no_timeout : cv_status::timeout;
+    return detail::has_come(time) ? cv_status::timeout : cv_status::no_timeout;
   }
   /// Returns when holds(), or with what it says at `time`.
   template <class Clock, class Duration, class Predicate>
@@ -258,7 +258,7 @@ class condition_variable_any {
   template <class Lock, class Clock, class Duration>
   cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& time) {
     wait_until_ns(lock, detail::deadline_at(time));
-    return Clock::now() < time ? cv_status::no_timeout : cv_status::timeout;
+    return detail::has_come(time) ? cv_status::timeout : cv_status::no_timeout;
   }
   template <class Lock, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& time,
@@ -297,7 +297,7 @@ class condition_variable_any {
                   Predicate holds) {
     while (!stop.stop_requested()) {
       if (holds()) return true;
-      if (Clock::now() >= time) break;
+      if (detail::has_come(time)) break;
       wait_until_ns(lock, detail::deadline_at(time), stop);
     }
     return holds();

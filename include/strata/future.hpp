@@ -60,7 +60,7 @@ class future_base {
     future_status s;
     do {
       s = checked().wait_until(deadline_at(time));
-    } while (s == future_status::timeout && Clock::now() < time);
+    } while (s == future_status::timeout && !has_come(time));
     return s;
   }
 

@@ -562,6 +562,46 @@ TEST(condition_variable_any, waits_for_the_longest_time) {
   expect_no_timeout_in_the_longest_time<condition_variable_any>();
 }
 
+// Until a time that is no number of nanoseconds: who is woken in vain waits on.
+template <class Condition, class Far>
+void expect_no_timeout_before(const Far& far) {
+  runtime rt(with_workers(1));
+  rt.run([&] {
+    mutex m;
+    Condition changed;
+    bool go = false;
+    std::unique_lock lock(m);
+    thread notifier([&] {
+      for (const bool last : {false, false, true}) {
+        const std::lock_guard guard(m);
+        go = last;
+        changed.notify_all();
+        if (!last) this_thread::yield();
+      }
+    });
+    EXPECT_EQ(changed.wait_until(lock, far), cv_status::no_timeout);
+    if constexpr (std::is_same_v<Condition, condition_variable_any>) {
+      const stop_source stop;
+      EXPECT_TRUE(changed.wait_until(lock, stop.get_token(), far, [&] { return go; }));
+    } else {
+      EXPECT_TRUE(changed.wait_until(lock, far, [&] { return go; }));
+    }
+    lock.unlock();
+    notifier.join();
+  });
+}
+
+using steady_hours = std::chrono::time_point<std::chrono::steady_clock, std::chrono::hours>;
+
+TEST(condition_variable, waits_until_the_last_time) {
+  expect_no_timeout_before<condition_variable>(steady_hours::max());
+  expect_no_timeout_before<condition_variable>(std::chrono::sys_seconds::max());
+}
+TEST(condition_variable_any, waits_until_the_last_time) {
+  expect_no_timeout_before<condition_variable_any>(steady_hours::max());
+  expect_no_timeout_before<condition_variable_any>(std::chrono::sys_seconds::max());
+}
+
 TEST(condition_variable, between_threads_of_both_kinds) {
   runtime rt(with_workers(2));
   mutex m;

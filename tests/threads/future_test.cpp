@@ -275,6 +275,10 @@ TEST(future, timed_waits) {
     EXPECT_EQ(detail::deadline_at(steady::time_point::max()), INT64_MAX);
     EXPECT_EQ(detail::deadline_at(std::chrono::system_clock::time_point::max()), INT64_MAX);
     EXPECT_EQ(detail::deadline_at(by_hours::max()), INT64_MAX);
+    EXPECT_FALSE(detail::has_come(by_hours::max()));
+    EXPECT_FALSE(detail::has_come(std::chrono::sys_seconds::max()));
+    EXPECT_TRUE(detail::has_come(by_hours::min()));
+    EXPECT_TRUE(detail::has_come(steady::now()));
     const std::int64_t passed = detail::deadline_at(by_hours::min());
     EXPECT_LE(passed, detail::deadline_now());
     const auto soon = steady::now() + 1h;

@@ -24,18 +24,34 @@ std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& time) {
 // So long who waits for a clock that can be set waits at most before it looks at that again.
 inline constexpr std::int64_t look_again_ns = 1'000'000'000;
 
-// On a clock that can be set not the end, but when to look at it again. A time before 285 years ago
-// has passed, and one in more than that is none: both and their distance from now need not be
-// numbers of nanoseconds.
-template <class Clock, class Duration>
-std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
+// A time before 285 years ago has passed, and one in more than that is never: both and their
+// distance from now need not be numbers of nanoseconds, which is what they are compared as.
+enum class far_time { passed, never, no };
+
+template <class Time, class Now>
+far_time is_far(const Time& time, const Now& now) {
   using seconds = std::chrono::duration<double>;
   constexpr double most = 9e9;
-  const auto now = Clock::now();
   const double at = std::chrono::duration_cast<seconds>(time.time_since_epoch()).count();
   const double left = at - std::chrono::duration_cast<seconds>(now.time_since_epoch()).count();
-  if (at < -most || left < -most) return deadline_now();
-  if (at > most || left > most) return INT64_MAX;
+  if (at < -most || left < -most) return far_time::passed;
+  return at > most || left > most ? far_time::never : far_time::no;
+}
+
+// Whether it is that time by now.
+template <class Clock, class Duration>
+bool has_come(const std::chrono::time_point<Clock, Duration>& time) {
+  const auto now = Clock::now();
+  const far_time far = is_far(time, now);
+  return far == far_time::no ? !(now < time) : far == far_time::passed;
+}
+
+// On a clock that can be set not the end, but when to look at it again.
+template <class Clock, class Duration>
+std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
+  const auto now = Clock::now();
+  const far_time far = is_far(time, now);
+  if (far != far_time::no) return far == far_time::passed ? deadline_now() : INT64_MAX;
   const std::int64_t end_ns = deadline_after(time - now);
   return Clock::is_steady ? end_ns : std::min(end_ns, deadline_now() + look_again_ns);
 }
@@ -46,7 +62,7 @@ template <class Clock, class Duration, class Attempt>
 bool attempt_until(const std::chrono::time_point<Clock, Duration>& time, Attempt attempt) {
   do {
     if (attempt(deadline_at(time))) return true;
-  } while (Clock::now() < time);
+  } while (!has_come(time));
   return false;
 }
 

@@ -216,7 +216,7 @@ void sleep_for(const std::chrono::duration<Rep, Period>& time) {
 /// Suspends the caller until `time` at the earliest. Throws as sleep_for().
 template <class Clock, class Duration>
 void sleep_until(const std::chrono::time_point<Clock, Duration>& time) {
-  while (Clock::now() < time) detail::sleep_until_ns(detail::deadline_at(time));
+  while (!detail::has_come(time)) detail::sleep_until_ns(detail::deadline_at(time));
 }
 
 }  // namespace this_thread
