@@ -301,6 +301,31 @@ TEST_P(io_on, a_terminal_may_need_no_bytes) {
   });
 }
 
+// What the program in a terminal has asked for is told at its other end, too.
+TEST_P(io_on, the_other_end_of_a_terminal_waits_for_bytes) {
+  runtime rt(settings());
+  rt.run([] {
+    for (const int tenths_of_s : {0, 1}) {
+      const source s = terminal_source();
+      if (s.from < 0) continue;
+      termios settings{};
+      tcgetattr(s.from, &settings);
+      settings.c_cc[VMIN] = 0;
+      settings.c_cc[VTIME] = static_cast<cc_t>(tenths_of_s);
+      tcsetattr(s.from, TCSANOW, &settings);
+      char c = 0;
+      EXPECT_EQ(io::read(s.to, &c, 1, 1ms + tenths_of_s * 150ms), -1);
+      EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+      thread reader({.name = "reader"}, [&] { EXPECT_EQ(io::read(s.to, &c, 1), 1); });
+      (void)text_when("reader", "waiting for file descriptor");
+      EXPECT_EQ(io::write(s.from, "x", 1), 1);
+      reader.join();
+      EXPECT_EQ(c, 'x');
+      for (const int fd : {s.to, s.from}) close(fd);
+    }
+  });
+}
+
 // One that may wait for long has its turn; another gives up.
 TEST_P(io_on, deadlines_pass_behind_another) {
   runtime rt(settings());
