@@ -292,7 +292,10 @@ int wait(int fd, short events, std::chrono::nanoseconds timeout) {
 ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeout) {
   const std::int64_t deadline = detail::deadline_after(timeout);
   const mode_t type = type_of(fd);
-  if (type == S_IFSOCK) return recv_until(fd, to, bytes, 0, deadline);
+  if (type == S_IFSOCK) {
+    // For no bytes recv() waits, and takes a message; read() does neither.
+    return bytes != 0 ? recv_until(fd, to, bytes, 0, deadline) : ::read(fd, to, 0);
+  }
   if (type == S_IFCHR) return read_device(fd, to, bytes, deadline);
   const iovec all{to, bytes};
   return transfer(

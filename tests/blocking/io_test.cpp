@@ -477,6 +477,22 @@ TEST_P(io_on, all_is_written) {
   });
 }
 
+TEST_P(io_on, to_read_nothing_takes_nothing) {
+  runtime rt(settings());
+  rt.run([] {
+    for (const int type : {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET}) {
+      std::array<int, 2> end{};
+      ASSERT_EQ(socketpair(AF_UNIX, type, 0, end.data()), 0);
+      char c = 0;
+      EXPECT_EQ(io::read(end[0], &c, 0), 0);
+      EXPECT_EQ(io::write(end[1], "x", 1), 1);
+      EXPECT_EQ(io::read(end[0], &c, 0), 0);
+      EXPECT_EQ(io::read(end[0], &c, 1), 1);
+      for (const int fd : end) close(fd);
+    }
+  });
+}
+
 // Some pass between giving up the stack and handing the wait to epoll.
 TEST_P(io_on, deadlines_pass_at_every_moment) {
   runtime rt(settings());
