@@ -88,9 +88,11 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
 ///
 /// Where it differs from a call that blocks: write() and send() return as soon as they have written
 /// something, which may be less than all (write_all() and send_all() go on), and those that receive
-/// heed no MSG_WAITALL and may return with less than SO_RCVLOWAT says. Regular files never suspend
-/// (they are always ready): use strata::blocking() for slow ones. For a call that is not here:
-/// wait(), then the call with MSG_DONTWAIT, or of a descriptor with O_NONBLOCK.
+/// heed no MSG_WAITALL and may return with less than SO_RCVLOWAT says. What is written to a
+/// terminal or another device without O_NONBLOCK an OS thread writes, as in strata::blocking(), 4
+/// KiB at once: a timeout is for when that begins. Regular files never suspend (they are always
+/// ready): use strata::blocking() for slow ones. For a call that is not here: wait(), then the call
+/// with MSG_DONTWAIT, or of a descriptor with O_NONBLOCK.
 ///
 /// As with the system's calls, closing a descriptor does not end the waits for it: they may never
 /// end, or be for what has its number next. shutdown(fd, SHUT_RDWR) ends those for a connection or

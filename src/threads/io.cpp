@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <new>
 #include <system_error>
 
+#include "sched/place.hpp"
 #include "sched/waiting_stacks.hpp"
 #include "strata/blocking.hpp"
 #include "strata/detail/worker.hpp"
@@ -163,13 +165,12 @@ constexpr bool kernel_is_asked = true;
 // will say.
 bool is_unknown(int error) { return error == EOPNOTSUPP || error == ENOSYS || error == EPERM; }
 
-// A read or write of something else than a socket. `at_once` does not wait, `call` may.
+// A read or write of something else than a socket or a device. `at_once` does not wait, `call` may.
 template <class AtOnce, class Call>
 ssize_t transfer(int fd, mode_t type, short events, std::int64_t deadline, const AtOnce& at_once,
                  const Call& call) {
   if (is_always_ready(type)) return call();
-  // A device may mean something else by that than what it tells poll().
-  if (kernel_is_asked && type != S_IFCHR) {
+  if (kernel_is_asked) {
     const ssize_t result = again(fd, events, deadline, at_once);
     if (result >= 0 || !is_unknown(detail::errno_here())) return result;
   }
@@ -186,6 +187,28 @@ ssize_t read_device(int fd, void* to, std::size_t bytes, std::int64_t deadline) 
   const ssize_t n = when_ready(fd, POLLIN, std::min(deadline, end), call);
   // As the kernel has it: nothing has come in the terminal's own time.
   return n < 0 && end < deadline && detail::errno_here() == ETIMEDOUT ? 0 : n;
+}
+
+// Those of memory (null, zero, random) take all at once.
+bool takes_all(int fd) {
+  constexpr unsigned memory_devices = 1;
+  struct stat s;
+  return ::fstat(fd, &s) == 0 && S_ISCHR(s.st_mode) && major(s.st_rdev) == memory_devices;
+}
+
+// To a device. That it has room does not say how much, and the call waits until all is there: for
+// ever where nobody reads from a terminal. So an OS thread makes it, unless the caller cannot wait,
+// and for a part, which holds up others and the end of the runtime no longer than it must.
+ssize_t write_device(int fd, const void* from, std::size_t bytes, std::int64_t deadline) {
+  const auto all = [&] { return ::write(fd, from, bytes); };
+  if (takes_all(fd)) return all();
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags >= 0 && (flags & O_NONBLOCK) != 0) return again(fd, POLLOUT, deadline, all);
+  const auto part = [&] { return ::write(fd, from, std::min<std::size_t>(bytes, PIPE_BUF)); };
+  return when_ready(fd, POLLOUT, deadline, [&] {
+    const bool can_wait = detail::stack_of_task() != nullptr && !detail::this_worker().is_held;
+    return can_wait ? blocking(part) : part();
+  });
 }
 
 // What waits for nothing: errors and urgent bytes are there or not. Most kinds of sockets answer at
@@ -213,6 +236,7 @@ ssize_t send_until(int fd, const void* from, std::size_t bytes, int flags, std::
 ssize_t write_until(int fd, const void* from, std::size_t bytes, std::int64_t deadline) {
   const mode_t type = type_of(fd);
   if (type == S_IFSOCK) return send_until(fd, from, bytes, 0, deadline);
+  if (type == S_IFCHR) return write_device(fd, from, bytes, deadline);
   const iovec all{const_cast<void*>(from), bytes};
   // A pipe that is ready has room for that much; more could block.
   const std::size_t some = type == S_IFIFO ? std::min<std::size_t>(bytes, PIPE_BUF) : bytes;

@@ -443,6 +443,28 @@ TEST_P(io_on, a_wait_that_ends_leaves_that_of_another_file_alone) {
   });
 }
 
+// A terminal that has room for a byte calls itself ready, and takes all that it is given.
+TEST_P(io_on, a_terminal_with_little_room_stops_no_worker) {
+  runtime rt(settings());
+  rt.run([] {
+    const source s = terminal_source();
+    if (s.from < 0) return;
+    const std::string sent(300'000, 'a');
+    for (const auto& [to, from] : {std::pair(s.to, s.from), std::pair(s.from, s.to)}) {
+      thread writer(
+          [&, to = to] { EXPECT_EQ(io::write_all(to, sent.data(), sent.size()), sent.size()); });
+      std::array<char, 4096> some;
+      for (std::size_t got = 0; got < sent.size();) {
+        const ssize_t n = io::read(from, some.data(), some.size());
+        ASSERT_GT(n, 0) << std::strerror(errno);
+        got += static_cast<std::size_t>(n);
+      }
+      writer.join();
+    }
+    for (const int fd : {s.to, s.from}) close(fd);
+  });
+}
+
 TEST_P(io_on, all_is_written) {
   runtime rt(settings());
   rt.run([] {
