@@ -108,54 +108,62 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
 /// it O_NONBLOCK if it is shared so.
 namespace io {
 
+/// How long a call waits at most: any duration. One that is not above 0 is over at once, one of
+/// more than 285 years is none.
+class time_limit {
+ public:
+  template <class Rep, class Period>
+  constexpr time_limit(  // NOLINT(google-explicit-constructor): is one
+      const std::chrono::duration<Rep, Period>& time)
+      : ns_(detail::nanoseconds_in(time)) {}
+  /// As a number of nanoseconds; their largest where there is no limit.
+  [[nodiscard]] constexpr std::chrono::nanoseconds duration() const noexcept { return ns_; }
+
+ private:
+  std::chrono::nanoseconds ns_;
+};
+
 /// No timeout.
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
 
 /// Waits until one of `events` (POLLIN, POLLOUT) holds for fd; returns those that do, as poll()
 /// would (also POLLERR, POLLHUP), or -1 with errno: EBADF where fd is no descriptor.
-int wait(int fd, short events, std::chrono::nanoseconds timeout = forever);
+int wait(int fd, short events, time_limit timeout = forever);
 
 /// As the system's of the same name, with two differences: they suspend where those block, and
 /// after `timeout` return -1 with ETIMEDOUT. The descriptor's flags stay as they are in all of
 /// these but connect().
-ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeout = forever);
-ssize_t write(int fd, const void* from, std::size_t bytes,
-              std::chrono::nanoseconds timeout = forever);
-ssize_t recv(int fd, void* to, std::size_t bytes, int flags,
-             std::chrono::nanoseconds timeout = forever);
-ssize_t send(int fd, const void* from, std::size_t bytes, int flags,
-             std::chrono::nanoseconds timeout = forever);
+ssize_t read(int fd, void* to, std::size_t bytes, time_limit timeout = forever);
+ssize_t write(int fd, const void* from, std::size_t bytes, time_limit timeout = forever);
+ssize_t recv(int fd, void* to, std::size_t bytes, int flags, time_limit timeout = forever);
+ssize_t send(int fd, const void* from, std::size_t bytes, int flags, time_limit timeout = forever);
 ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer,
-                 socklen_t* peer_bytes, std::chrono::nanoseconds timeout = forever);
-ssize_t recvmsg(int fd, msghdr* message, int flags, std::chrono::nanoseconds timeout = forever);
+                 socklen_t* peer_bytes, time_limit timeout = forever);
+ssize_t recvmsg(int fd, msghdr* message, int flags, time_limit timeout = forever);
 /// Of these two, one that names a local address (AF_UNIX) does not wait: where its receiver has no
 /// room for more it gives EAGAIN at once, since nothing tells when there is. Connect the socket,
 /// and name none, to wait.
 ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
-               socklen_t peer_bytes, std::chrono::nanoseconds timeout = forever);
-ssize_t sendmsg(int fd, const msghdr* message, int flags,
-                std::chrono::nanoseconds timeout = forever);
+               socklen_t peer_bytes, time_limit timeout = forever);
+ssize_t sendmsg(int fd, const msghdr* message, int flags, time_limit timeout = forever);
 
 /// As write() and send(), again and again until all has been written; `timeout` is for all of it,
 /// and EINTR does not end it. Returns how many bytes were written: `bytes`, or less, and errno says
 /// why.
 [[nodiscard]] std::size_t write_all(int fd, const void* from, std::size_t bytes,
-                                    std::chrono::nanoseconds timeout = forever);
+                                    time_limit timeout = forever);
 [[nodiscard]] std::size_t send_all(int fd, const void* from, std::size_t bytes, int flags,
-                                   std::chrono::nanoseconds timeout = forever);
+                                   time_limit timeout = forever);
 
 /// As with POSIX, what is accepted is inherited by programs that the process becomes, and blocks.
-int accept(int fd, sockaddr* peer, socklen_t* peer_bytes,
-           std::chrono::nanoseconds timeout = forever);
+int accept(int fd, sockaddr* peer, socklen_t* peer_bytes, time_limit timeout = forever);
 /// accept() with flags for what is accepted: SOCK_CLOEXEC, SOCK_NONBLOCK.
-int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags,
-            std::chrono::nanoseconds timeout = forever);
+int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags, time_limit timeout = forever);
 /// The socket has O_NONBLOCK while this is in progress: nobody else should use it, or change its
 /// flags, until then. Afterwards its flags are as before, however it ends. After ETIMEDOUT, and
 /// misuse_error in a fiber, the attempt goes on in the kernel: close the socket. A local one
 /// (AF_UNIX) whose listener has no room for more gives EAGAIN at once.
-int connect(int fd, const sockaddr* peer, socklen_t peer_bytes,
-            std::chrono::nanoseconds timeout = forever);
+int connect(int fd, const sockaddr* peer, socklen_t peer_bytes, time_limit timeout = forever);
 
 }  // namespace io
 }  // namespace strata

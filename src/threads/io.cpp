@@ -308,13 +308,13 @@ class not_blocking {
 
 }  // namespace
 
-int wait(int fd, short events, std::chrono::nanoseconds timeout) {
-  const std::int64_t deadline = detail::deadline_after(timeout);
+int wait(int fd, short events, time_limit timeout) {
+  const std::int64_t deadline = detail::deadline_after(timeout.duration());
   return without_exceptions([&] { return wait_until(fd, events, {deadline}); });
 }
 
-ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeout) {
-  const std::int64_t deadline = detail::deadline_after(timeout);
+ssize_t read(int fd, void* to, std::size_t bytes, time_limit timeout) {
+  const std::int64_t deadline = detail::deadline_after(timeout.duration());
   const mode_t type = type_of(fd);
   if (type == S_IFSOCK) {
     // For no bytes recv() waits, and takes a message; read() does neither.
@@ -327,32 +327,29 @@ ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeo
       [&] { return ::read(fd, to, bytes); });
 }
 
-ssize_t write(int fd, const void* from, std::size_t bytes, std::chrono::nanoseconds timeout) {
-  return write_until(fd, from, bytes, detail::deadline_after(timeout));
+ssize_t write(int fd, const void* from, std::size_t bytes, time_limit timeout) {
+  return write_until(fd, from, bytes, detail::deadline_after(timeout.duration()));
 }
 
-std::size_t write_all(int fd, const void* from, std::size_t bytes,
-                      std::chrono::nanoseconds timeout) {
-  const std::int64_t deadline = detail::deadline_after(timeout);
+std::size_t write_all(int fd, const void* from, std::size_t bytes, time_limit timeout) {
+  const std::int64_t deadline = detail::deadline_after(timeout.duration());
   return write_all_by(from, bytes, [&](const void* rest, std::size_t left) {
     return write_until(fd, rest, left, deadline);
   });
 }
 
-ssize_t recv(int fd, void* to, std::size_t bytes, int flags, std::chrono::nanoseconds timeout) {
+ssize_t recv(int fd, void* to, std::size_t bytes, int flags, time_limit timeout) {
   if (never_waits_to_receive(flags)) return ::recv(fd, to, bytes, flags | MSG_DONTWAIT);
-  return recv_until(fd, to, bytes, flags, detail::deadline_after(timeout));
+  return recv_until(fd, to, bytes, flags, detail::deadline_after(timeout.duration()));
 }
 
-ssize_t send(int fd, const void* from, std::size_t bytes, int flags,
-             std::chrono::nanoseconds timeout) {
+ssize_t send(int fd, const void* from, std::size_t bytes, int flags, time_limit timeout) {
   if ((flags & MSG_DONTWAIT) != 0) return ::send(fd, from, bytes, flags);
-  return send_until(fd, from, bytes, flags, detail::deadline_after(timeout));
+  return send_until(fd, from, bytes, flags, detail::deadline_after(timeout.duration()));
 }
 
-std::size_t send_all(int fd, const void* from, std::size_t bytes, int flags,
-                     std::chrono::nanoseconds timeout) {
-  const std::int64_t deadline = detail::deadline_after(timeout);
+std::size_t send_all(int fd, const void* from, std::size_t bytes, int flags, time_limit timeout) {
+  const std::int64_t deadline = detail::deadline_after(timeout.duration());
   return write_all_by(from, bytes, [&](const void* rest, std::size_t left) {
     if ((flags & MSG_DONTWAIT) != 0) return ::send(fd, rest, left, flags);
     return send_until(fd, rest, left, flags, deadline);
@@ -360,48 +357,47 @@ std::size_t send_all(int fd, const void* from, std::size_t bytes, int flags,
 }
 
 ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer,
-                 socklen_t* peer_bytes, std::chrono::nanoseconds timeout) {
+                 socklen_t* peer_bytes, time_limit timeout) {
   const auto call = [&] {
     return ::recvfrom(fd, to, bytes, flags | MSG_DONTWAIT, peer, peer_bytes);
   };
   if (never_waits_to_receive(flags)) return call();
-  return again(fd, POLLIN, detail::deadline_after(timeout), call);
+  return again(fd, POLLIN, detail::deadline_after(timeout.duration()), call);
 }
 
 ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
-               socklen_t peer_bytes, std::chrono::nanoseconds timeout) {
+               socklen_t peer_bytes, time_limit timeout) {
   const auto call = [&] {
     return ::sendto(fd, from, bytes, flags | MSG_DONTWAIT, peer, peer_bytes);
   };
   if ((flags & MSG_DONTWAIT) != 0 || is_local(peer, peer_bytes)) return call();
-  return again(fd, POLLOUT, detail::deadline_after(timeout), call);
+  return again(fd, POLLOUT, detail::deadline_after(timeout.duration()), call);
 }
 
-ssize_t recvmsg(int fd, msghdr* message, int flags, std::chrono::nanoseconds timeout) {
+ssize_t recvmsg(int fd, msghdr* message, int flags, time_limit timeout) {
   const auto call = [&] { return ::recvmsg(fd, message, flags | MSG_DONTWAIT); };
   if (never_waits_to_receive(flags)) return call();
-  return again(fd, POLLIN, detail::deadline_after(timeout), call);
+  return again(fd, POLLIN, detail::deadline_after(timeout.duration()), call);
 }
 
-ssize_t sendmsg(int fd, const msghdr* message, int flags, std::chrono::nanoseconds timeout) {
+ssize_t sendmsg(int fd, const msghdr* message, int flags, time_limit timeout) {
   const auto call = [&] { return ::sendmsg(fd, message, flags | MSG_DONTWAIT); };
   if ((flags & MSG_DONTWAIT) != 0 || is_local(message->msg_name, message->msg_namelen))
     return call();
-  return again(fd, POLLOUT, detail::deadline_after(timeout), call);
+  return again(fd, POLLOUT, detail::deadline_after(timeout.duration()), call);
 }
 
-int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags,
-            std::chrono::nanoseconds timeout) {
+int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags, time_limit timeout) {
   const auto call = [&] { return ::accept4(fd, peer, peer_bytes, flags); };
   if (!may_listen(fd)) return call();
-  return when_ready(fd, POLLIN, detail::deadline_after(timeout), call);
+  return when_ready(fd, POLLIN, detail::deadline_after(timeout.duration()), call);
 }
 
-int accept(int fd, sockaddr* peer, socklen_t* peer_bytes, std::chrono::nanoseconds timeout) {
+int accept(int fd, sockaddr* peer, socklen_t* peer_bytes, time_limit timeout) {
   return accept4(fd, peer, peer_bytes, 0, timeout);
 }
 
-int connect(int fd, const sockaddr* peer, socklen_t peer_bytes, std::chrono::nanoseconds timeout) {
+int connect(int fd, const sockaddr* peer, socklen_t peer_bytes, time_limit timeout) {
   const not_blocking meanwhile(fd);
   if (!meanwhile) return -1;
   const int result = ::connect(fd, peer, peer_bytes);
@@ -409,7 +405,8 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes, std::chrono::nan
   // end, is waited for again.
   const int in_progress = detail::errno_here();
   if (result == 0 || (in_progress != EINPROGRESS && in_progress != EALREADY)) return result;
-  const patience until = patience_for(fd, POLLOUT, detail::deadline_after(timeout), in_progress);
+  const patience until =
+      patience_for(fd, POLLOUT, detail::deadline_after(timeout.duration()), in_progress);
   if (without_exceptions([&] { return wait_until(fd, POLLOUT, until); }) < 0) return -1;
   int error = 0;
   socklen_t size = sizeof error;

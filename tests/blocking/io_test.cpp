@@ -415,6 +415,24 @@ void expect_no_wait_for_what_cannot_come() {
   for (const int fd : {datagrams, stream}) close(fd);
 }
 
+// As the locks: in units of which there are more than of nanoseconds, or in parts of them.
+TEST_P(io_on, any_duration_is_a_timeout) {
+  runtime rt(settings());
+  rt.run([] {
+    pair p(false);
+    char c = 0;
+    EXPECT_EQ(io::read(p.end[0], &c, 1, std::chrono::duration<double>(1e-3)), -1);
+    EXPECT_EQ(io::read(p.end[0], &c, 1, std::chrono::hours::min()), -1);
+    thread reader({.name = "reader"}, [&] {
+      EXPECT_EQ(io::read(p.end[0], &c, 1, std::chrono::hours::max()), 1);
+      EXPECT_EQ(io::wait(p.end[1], POLLOUT, std::chrono::duration<float>(1e30F)), POLLOUT);
+    });
+    this_thread::yield();
+    EXPECT_EQ(io::write(p.end[1], "x", 1, std::chrono::years::max()), 1);
+    reader.join();
+  });
+}
+
 TEST_P(io_on, nobody_waits_for_what_cannot_come) {
   runtime rt(settings());
   rt.run(&expect_no_wait_for_what_cannot_come);

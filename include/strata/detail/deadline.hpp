@@ -10,14 +10,21 @@ namespace strata::detail {
 // Now on the clock that deadlines are on: the monotonic one, or in a simulation its own.
 std::int64_t deadline_now() noexcept;
 
-// Rounded up; a time beyond 292 years is none.
+// Rounded up; at least 0, and the most there is where there are too many.
+template <class Rep, class Period>
+constexpr std::chrono::nanoseconds nanoseconds_in(const std::chrono::duration<Rep, Period>& time) {
+  using seconds = std::chrono::duration<double>;
+  if (time <= time.zero()) return std::chrono::nanoseconds::zero();
+  if (std::chrono::duration_cast<seconds>(time).count() > 9e9)
+    return std::chrono::nanoseconds::max();
+  return std::chrono::ceil<std::chrono::nanoseconds>(time);
+}
+
+// A time beyond 285 years is none.
 template <class Rep, class Period>
 std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& time) {
-  using seconds = std::chrono::duration<double>;
   const std::int64_t now = deadline_now();
-  if (time <= time.zero()) return now;
-  if (std::chrono::duration_cast<seconds>(time).count() > 9e9) return INT64_MAX;
-  const std::int64_t ns = std::chrono::ceil<std::chrono::nanoseconds>(time).count();
+  const std::int64_t ns = nanoseconds_in(time).count();
   return ns > INT64_MAX - now ? INT64_MAX : now + ns;
 }
 
