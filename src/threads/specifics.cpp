@@ -50,9 +50,7 @@ std::map<const void*, specific_value>* values_of_caller() noexcept {
   return b != nullptr && b->extras != nullptr ? &b->extras->specifics : nullptr;
 }
 
-}  // namespace
-
-void end_specifics(std::map<const void*, specific_value>& values, std::vector<exit_call>& calls) {
+void end_values(std::map<const void*, specific_value>& values) {
   for (int round = 0; round < _POSIX_THREAD_DESTRUCTOR_ITERATIONS && !values.empty(); ++round) {
     // Those that are there now, each once. One that is being destroyed is no longer there; those
     // that come after it are. They are marked, and not listed: there may be no memory.
@@ -67,7 +65,18 @@ void end_specifics(std::map<const void*, specific_value>& values, std::vector<ex
     }
   }
   values.clear();
-  for (const exit_call& c : std::exchange(calls, {})) c.call(c.argument);
+}
+
+}  // namespace
+
+void end_specifics(std::map<const void*, specific_value>& values, std::vector<exit_call>& calls) {
+  // A call may end an object, a result that nobody has fetched, whose end asks for another one, or
+  // sets a value.
+  for (int round = 0; round < _POSIX_THREAD_DESTRUCTOR_ITERATIONS; ++round) {
+    end_values(values);
+    if (calls.empty()) return;
+    for (const exit_call& c : std::exchange(calls, {})) c.call(c.argument);
+  }
 }
 
 void end_own_specifics() {

@@ -336,6 +336,28 @@ TEST(future, at_thread_exit) {
   });
 }
 
+// The end of a result that nobody has fetched asks for another one at the end of its thread.
+TEST(future, at_the_exit_of_a_thread_that_lets_go_of_another_at_its_exit) {
+  struct tells {
+    promise<void>* end;
+    explicit tells(promise<void>* p) : end(p) {}
+    tells(tells&& other) noexcept : end(std::exchange(other.end, nullptr)) {}
+    ~tells() {
+      if (end != nullptr) end->set_value_at_thread_exit();
+    }
+  };
+  runtime rt(with_workers(1));
+  rt.run([] {
+    promise<void> told;
+    auto f = told.get_future();
+    thread([&] {
+      promise<tells> unfetched;
+      unfetched.set_value_at_thread_exit(tells(&told));
+    }).join();
+    EXPECT_EQ(f.wait_for(0s), future_status::ready);
+  });
+}
+
 TEST(future, calls_are_made_for_who_is_outside_a_runtime) {
   const auto asks = [] { return detail::this_worker().owner != nullptr; };
   EXPECT_FALSE(asks());
