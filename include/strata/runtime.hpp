@@ -161,7 +161,7 @@ class runtime {
   // or if that goes on returns, or throws error where a node was lost.
   void serve_and_end(bool process_goes_on);
   void end_workers();
-  void leave_to_process() noexcept;
+  void leave_to_process();
 
   void print_statistics() const;
   [[nodiscard]] bool has_calls_in_progress() const noexcept;

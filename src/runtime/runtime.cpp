@@ -3,6 +3,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/with_threads.hpp"
 #include "cluster/engine/engine.hpp"
@@ -134,15 +137,18 @@ bool runtime::has_calls_in_progress() const noexcept {
   return scheduler_->calls_in_progress.load(std::memory_order_seq_cst) != 0;
 }
 
-// Nothing is told any more by way of this object, which is gone then.
-void runtime::leave_to_process() noexcept {
+// Nothing is told any more by way of this object, which is gone then. All of it is there until the
+// process has ended, and for those who look for leaks.
+void runtime::leave_to_process() {
+  if (!has_served_) print_statistics();
   seeing_.reset();
   report_signal::give_up(this);
   if (watch_ != nullptr) watch_->stop();
-  (void)engine_.release();
-  (void)scheduler_.release();
-  (void)watch_.release();
-  (void)messages_.release();
+  using all = std::tuple<decltype(messages_), decltype(watch_), decltype(scheduler_),
+                         decltype(engine_)>;
+  static auto& left = *new std::vector<all>;
+  left.emplace_back(std::move(messages_), std::move(watch_), std::move(scheduler_),
+                    std::move(engine_));
 }
 
 runtime::~runtime() {
