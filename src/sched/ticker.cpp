@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "context/interrupted.hpp"
 #include "os/clock.hpp"
@@ -125,7 +126,7 @@ void ticker::prepare() {
 
 void ticker::run() {
   const os::own_thread here("strata-ticker");
-  std::vector<std::uint64_t> seen(scheduler_.workers());
+  std::vector<std::uint64_t> seen;
   while (!stopping_.load(std::memory_order_acquire)) {
     if (alive_.load(std::memory_order_acquire) == 0) {
       os::blocking_futex_wait(alive_, 0);
@@ -133,6 +134,11 @@ void ticker::run() {
     }
     timespec interval{interval_ns_ / 1'000'000'000, interval_ns_ % 1'000'000'000};
     nanosleep(&interval, nullptr);
+    try {
+      seen.resize(scheduler_.workers());
+    } catch (const std::bad_alloc&) {
+      continue;  // nobody is interrupted until there is memory
+    }
     scheduler_.preempt_long_ones(seen);
   }
 }
