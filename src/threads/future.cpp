@@ -3,6 +3,17 @@
 
 namespace strata::detail {
 
+namespace {
+
+std::exception_ptr make_broken() {
+  return std::make_exception_ptr(std::future_error(std::future_errc::broken_promise));
+}
+// Made before there is no memory: who breaks a promise can tell nobody but who waits. Never
+// destroyed: promises are broken until the process ends.
+const std::exception_ptr* const broken = new std::exception_ptr(make_broken());
+
+}  // namespace
+
 void refuse_future(std::future_errc why) { throw std::future_error(why); }
 
 void future_state::claim() {
@@ -28,7 +39,7 @@ void future_state::fail(std::exception_ptr e) noexcept {
 }
 
 void future_state::break_promise() noexcept {
-  fail(std::make_exception_ptr(std::future_error(std::future_errc::broken_promise)));
+  fail(broken != nullptr ? *broken : make_broken());  // null before this file's statics are made
 }
 
 bool future_state::must_wait(void* self) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "../common/refused_new.hpp"
 #include "../sched/support.hpp"
@@ -88,6 +89,25 @@ TEST(without_memory_at_thread_exit, a_task_is_not_called) {
         task(2);
       });
   EXPECT_EQ(calls, 1);
+}
+
+// Its end can tell nobody else what it has no memory for.
+TEST(without_memory, a_promise_is_broken) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    promise<int> kept;
+    auto result = kept.get_future();
+    {
+      const refused_new none(0);
+      const promise<int> goes(std::move(kept));
+    }
+    try {
+      result.get();
+      FAIL() << "no exception";
+    } catch (const future_error& e) {
+      EXPECT_EQ(e.code(), future_errc::broken_promise);
+    }
+  });
 }
 
 }  // namespace
