@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result that is to be ready when its thread has ended: where there is no memory to remember it
-// nothing has been set, and another may come.
+// Results where there is no memory. One that is to be ready when its thread has ended has not been
+// set if it cannot be remembered, and another may come.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 #include "../common/refused_new.hpp"
 #include "../sched/support.hpp"
+#include "strata/blocking.hpp"
 #include "strata/future.hpp"
 #include "strata/thread.hpp"
 
@@ -89,6 +90,15 @@ TEST(without_memory_at_thread_exit, a_task_is_not_called) {
         task(2);
       });
   EXPECT_EQ(calls, 1);
+}
+
+// The first, for which there are no OS threads yet: the worker makes it.
+TEST(without_memory, a_blocking_call_is_made) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    const refused_new none(0);
+    EXPECT_EQ(blocking([] { return 3; }), 3);
+  });
 }
 
 // Its end can tell nobody else what it has no memory for.
