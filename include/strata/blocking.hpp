@@ -101,11 +101,13 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
 ///
 /// Any number of threads may wait for one descriptor, or for copies of it made by dup(): those that
 /// want the same of it are served in order of arrival, and each message or connection wakes one.
+/// Each wait for it beside another, by wait() or for something else, has a copy of it open
+/// meanwhile, and is told EMFILE where the process may have no more.
 /// But a descriptor without O_NONBLOCK can be read, or accepted from, by others as well: by plain
 /// read() or accept(), or by another process. Where one of those is quicker, after the kernel has
-/// said that there is something, then accept() (and read() or write(), of a terminal or another
-/// device, and of pipes on Linux before 6.4) stops its worker until there is something again. Give
-/// it O_NONBLOCK if it is shared so.
+/// said that there is something, then accept() (and read() of a terminal or another device, and
+/// read() and write() of pipes on Linux before 6.4) stops its worker until there is something
+/// again. Give it O_NONBLOCK if it is shared so.
 namespace io {
 
 /// How long a call waits at most: any duration. One that is not above 0 is over at once, one of
