@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <strata/error.hpp>
+#include <strata/launched.hpp>
 
 #include "apps/align/comparison.hpp"
 #include "apps/align/report.hpp"
@@ -87,7 +88,19 @@ void describe_flags(apps::command_line& cli, command& c) {
       .type_name("NAME");
 }
 
-sequence read(const apps::program& p, const std::string& path, const std::string& record) {
+// Each node would get a part of it. Node 0 takes all, as it may be the only one; where there are
+// others, the first of them says why they end.
+void refuse_pipe(apps::program& p, const std::string& path) {
+  struct stat s {};
+  if (p.is_first_node() || ::stat(path.c_str(), &s) != 0 || !S_ISFIFO(s.st_mode)) return;
+  if (strata::launched_node(p.runtime_options()) == 1u) p.differs_from_first_node();
+  throw strata::user_error(path +
+                           ": is a pipe, and each node of a job reads both sequences by itself; "
+                           "give a file that all can read");
+}
+
+sequence read(apps::program& p, const std::string& path, const std::string& record) {
+  refuse_pipe(p, path);
   sequence s = read_fasta(path, record);
   if (record.empty() && s.records_in_file > 1 && p.speaks()) {
     std::fprintf(stderr, "align: %s holds %zu sequences; taking the first, '%s'\n", path.c_str(),
@@ -155,9 +168,9 @@ int body(apps::program& p) {
   p.prefer_on_several_nodes(apps::style::fibers);
   p.offer_styles({apps::style::fork_join, apps::style::fibers, apps::style::serial});
   p.cli().add_footer(
-      "On several nodes (strata run -n 2 align ...) every node reads both files and computes its "
-      "share of a local comparison, in the style fibers; --global and the other styles are work "
-      "of node 0.");
+      "On several nodes (strata run -n 2 align ...) every node reads both files (no pipes) and "
+      "computes its share of a local comparison, in the style fibers; --global and the other "
+      "styles are work of node 0.");
   p.parse();
 
   driver d;

@@ -112,7 +112,10 @@ class program {
 
   // True where this process should talk to the user: before the runtime has started all nodes of a
   // job do the same, so only node 0 says it.
-  bool speaks() const { return started_ || is_first_node(); }
+  bool speaks() const { return started_ || differs_ || is_first_node(); }
+
+  // What this node is about to refuse, node 0 does not: this one says it, too.
+  void differs_from_first_node() { differs_ = true; }
 
   // False for the nodes of a job other than 0. Known before the runtime starts, as in_job() is.
   bool is_first_node() const;
@@ -154,6 +157,7 @@ class program {
   bool style_given_ = false;
   std::optional<style> several_nodes_;
   bool started_ = false;  // a runtime, or tried to
+  bool differs_ = false;
   strata::options runtime_options_;
   double seconds_ = 0;
   unsigned workers_ = 0;

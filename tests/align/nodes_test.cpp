@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // align as a job of several nodes: everything it reports equals what one node reports, over every
 // transport; mistakes are told once.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -200,6 +202,20 @@ TEST_F(several_nodes, mistakes_are_told_once) {
   expect_one_line(on_nodes(flags, {q, put("bad.fa", "AC!GT")}));
   expect_one_line(on_nodes(flags, {q, q, "--style", "none"}));
   expect_one_line(on_nodes(flags, {q}));
+}
+
+TEST_F(several_nodes, a_pipe_is_not_read_by_several) {
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int both_ends = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(both_ends, 0);
+  const std::string record = ">q\nACGT\n";
+  ASSERT_EQ(::write(both_ends, record.data(), record.size()), static_cast<ssize_t>(record.size()));
+  const outcome o = on_nodes({"-n", "3", "--workers", "1"}, {pipe, put("r.fa", "ACGT")});
+  ::close(both_ends);
+  EXPECT_EQ(o.exit_code, 2) << o.err;
+  EXPECT_NE(o.err.find("align: " + pipe + ": is a pipe"), std::string::npos) << o.err;
+  EXPECT_EQ(o.out, "");
 }
 
 TEST_F(several_nodes, one_picture_and_one_table) {
