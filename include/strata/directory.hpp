@@ -101,7 +101,8 @@ T value_as(const resource_name& name, const published_value& v) {
 /// Makes `value` known under `name` (1 to 63 bytes) to the whole job, until it is withdrawn or this
 /// node leaves. Suspends until it is known. An address as a value (a pointer, a std::span) does not
 /// compile: publish to_global() of it. Throws name_in_use_error, misuse_error for a name that
-/// cannot be, outside a runtime and in a fiber, node_lost_error.
+/// cannot be, outside a runtime and in a fiber, node_lost_error. While the name is being withdrawn
+/// it waits for that: nobody finds what it stood for before, once this has returned.
 template <class T>
 requires(std::is_trivially_copyable_v<T> &&
          sizeof(T) <= detail::published_bytes_max) void publish(std::string_view name,

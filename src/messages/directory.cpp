@@ -47,6 +47,7 @@ void directory::wait_for_name(const std::string& name,
 // With home_lock_.
 void directory::wake_all() noexcept {
   members_changed_.notify(UINT32_MAX);
+  withdrawn_.notify(UINT32_MAX);
   for (auto& [name, a] : awaited_) a.entered.notify(UINT32_MAX);
 }
 
@@ -62,11 +63,17 @@ std::uint64_t directory::new_publication(net::node_id self) noexcept {
 
 std::uint64_t directory::enter(const std::string& name, const published_value& v) {
   const strata::detail::uninterrupted guard;
-  const std::lock_guard lock(home_lock_);
-  const auto [known, is_new] = home_.try_emplace(name, entry{v, {}});
-  // Known already: whoever asks may ask again, because the home that took it left before it
-  // answered.
-  if (!is_new) return known->second.value.publication;
+  std::unique_lock lock(home_lock_);
+  for (;;) {
+    const auto [known, is_new] = home_.try_emplace(name, entry{v, {}});
+    if (is_new) break;
+    // Known already: whoever asks may ask again, because the home that took it left before it
+    // answered.
+    const std::uint64_t has_it = known->second.value.publication;
+    if (!known->second.is_withdrawn || has_it == v.publication) return has_it;
+    if (loss_ != nullptr) std::rethrow_exception(loss_);
+    wait(withdrawn_, lock, strata::detail::parking::never);
+  }
   if (const auto a = awaited_.find(name); a != awaited_.end()) a->second.entered.notify(UINT32_MAX);
   return v.publication;
 }
@@ -76,7 +83,7 @@ published_value directory::give(const std::string& name, net::node_id asks,
   const strata::detail::uninterrupted guard;
   std::unique_lock lock(home_lock_);
   auto found = home_.find(name);
-  while (found == home_.end()) {
+  while (found == home_.end() || found->second.is_withdrawn) {
     if (loss_ != nullptr) std::rethrow_exception(loss_);
     if (is_leaving_ || strata::detail::deadline_now() >= deadline_ns) return {};
     wait_for_name(name, lock, deadline_ns);
@@ -86,16 +93,26 @@ published_value directory::give(const std::string& name, net::node_id asks,
   return found->second.value;
 }
 
-bool directory::remove(const std::string& name, std::uint64_t publication,
-                       std::set<net::node_id>& remembered_by) {
+std::uint64_t directory::begin_to_withdraw(const std::string& name, std::uint64_t publication,
+                                           std::set<net::node_id>& remembered_by) {
   const strata::detail::uninterrupted guard;
   const std::lock_guard lock(home_lock_);
   const auto found = home_.find(name);
-  if (found == home_.end()) return false;
-  if (publication != 0 && found->second.value.publication != publication) return false;
+  if (found == home_.end() || found->second.is_withdrawn) return 0;
+  const std::uint64_t has_it = found->second.value.publication;
+  if (publication != 0 && has_it != publication) return 0;
   remembered_by = std::move(found->second.remembered_by);
-  home_.erase(found);
-  return true;
+  found->second.is_withdrawn = true;
+  return has_it;
+}
+
+void directory::end_withdrawal(const std::string& name, std::uint64_t publication) noexcept {
+  const strata::detail::uninterrupted guard;
+  const std::lock_guard lock(home_lock_);
+  const auto found = home_.find(name);
+  // Its publisher may have left meanwhile.
+  if (found != home_.end() && found->second.value.publication == publication) home_.erase(found);
+  withdrawn_.notify(UINT32_MAX);
 }
 
 void directory::await_duty(const messenger& here, std::size_t hash) {
@@ -143,6 +160,7 @@ std::vector<std::vector<std::byte>> directory::pack(std::size_t bytes_max) {
   std::vector<std::vector<std::byte>> pieces;
   const std::lock_guard lock(home_lock_);
   for (const auto& [name, e] : home_) {
+    if (e.is_withdrawn) continue;
     detail::resource_name fixed;
     name.copy(fixed.text.data(), name.size());
     cluster::writer out;

@@ -6,6 +6,8 @@
 // node 0 gets what it knows, and answers in its place from the moment it has heard that it left.
 // The names that a leaver has published go with it: every node forgets them as it hears of it, so
 // nobody has to be told, and who knows that it has left takes them from nobody.
+//
+// Invariant: a name is published anew only when no node remembers what it stood for before.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -31,16 +33,19 @@ class messenger;
 class directory {
  public:
   // ---- on a name's home ----
-  // The publication that has the name now: v's, or another one that has taken it.
+  // The publication that has the name now: v's, or another one that has taken it. Waits while the
+  // name is being withdrawn.
   std::uint64_t enter(const std::string& name, const detail::published_value& v);
   // For node `asks`, which is told when the name is withdrawn. Waits until there is one, that time
   // has come, or this node begins to leave.
   detail::published_value give(const std::string& name, net::node_id asks,
                                std::int64_t deadline_ns);
-  // Of that publication alone, if it is not 0. False: there is no such name. Otherwise
-  // `remembered_by` are the nodes that may remember it.
-  bool remove(const std::string& name, std::uint64_t publication,
-              std::set<net::node_id>& remembered_by);
+  // Of that publication alone, if it is not 0: from now on it is given to nobody. Returns it; 0:
+  // there is no such name. `remembered_by` are the nodes that may remember it.
+  [[nodiscard]] std::uint64_t begin_to_withdraw(const std::string& name, std::uint64_t publication,
+                                                std::set<net::node_id>& remembered_by);
+  // They have forgotten it; others may have the name.
+  void end_withdrawal(const std::string& name, std::uint64_t publication) noexcept;
 
   // ---- nodes that come and go ----
   // Suspends until this node is the home of names with that hash. For whoever has heard of a leaver
@@ -76,6 +81,7 @@ class directory {
   struct entry {
     detail::published_value value;
     std::set<net::node_id> remembered_by;
+    bool is_withdrawn = false;  // and some of them may still remember it
   };
   struct awaited {
     strata::detail::condition_queue entered;
@@ -92,7 +98,7 @@ class directory {
   strata::detail::spin_lock home_lock_;
   // A thousand may wait, each for a name of its own. An entry goes with its last waiter.
   std::unordered_map<std::string, awaited> awaited_;
-  strata::detail::condition_queue members_changed_;
+  strata::detail::condition_queue members_changed_, withdrawn_;
   bool is_leaving_ = false;
   std::exception_ptr loss_;
   std::unordered_map<std::string, entry> home_;

@@ -76,9 +76,17 @@ void tell_to_forget(const resource_name& name, const std::set<net::node_id>& rem
 }
 
 bool withdraw_at_home(const resource_name& name, std::uint64_t publication) {
+  messages::directory& names = names_at_home(name);
+  const std::string text(name.view());
   std::set<net::node_id> remembered_by;
-  if (!names_at_home(name).remove(std::string(name.view()), publication, remembered_by))
-    return false;
+  const std::uint64_t withdrawn = names.begin_to_withdraw(text, publication, remembered_by);
+  if (withdrawn == 0) return false;
+  const struct at_the_end {
+    ~at_the_end() { names.end_withdrawal(text, withdrawn); }
+    messages::directory& names;
+    const std::string& text;
+    std::uint64_t withdrawn;
+  } frees_the_name{names, text, withdrawn};
   tell_to_forget(name, remembered_by);
   return true;
 }

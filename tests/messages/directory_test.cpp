@@ -30,8 +30,10 @@ TEST(directory, a_publication_may_be_entered_again_and_another_one_not) {
   EXPECT_EQ(d.enter("name", value_of(7)), 7U);
   EXPECT_EQ(d.enter("name", value_of(8)), 7U);
   std::set<net::node_id> remembered_by;
-  EXPECT_TRUE(d.remove("name", 0, remembered_by));
-  EXPECT_FALSE(d.remove("name", 0, remembered_by));
+  EXPECT_EQ(d.begin_to_withdraw("name", 0, remembered_by), 7U);
+  EXPECT_EQ(d.begin_to_withdraw("name", 0, remembered_by), 0U);
+  EXPECT_FALSE(d.give("name", 3, false).found);
+  d.end_withdrawal("name", 7);
   EXPECT_EQ(d.enter("name", value_of(8)), 8U);
 }
 
@@ -42,9 +44,9 @@ TEST(directory, withdraws_one_publication_and_no_other) {
   EXPECT_EQ(d.enter("name", value_of(8)), 8U);
   EXPECT_TRUE(d.give("name", 3, false).found);
   std::set<net::node_id> remembered_by;
-  EXPECT_FALSE(d.remove("name", 7, remembered_by));
+  EXPECT_EQ(d.begin_to_withdraw("name", 7, remembered_by), 0U);
   EXPECT_TRUE(d.give("name", 4, false).found);
-  EXPECT_TRUE(d.remove("name", 8, remembered_by));
+  EXPECT_EQ(d.begin_to_withdraw("name", 8, remembered_by), 8U);
   EXPECT_EQ(remembered_by, (std::set<net::node_id>{3, 4}));
   EXPECT_FALSE(d.give("name", 3, false).found);
 }
