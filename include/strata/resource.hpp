@@ -51,8 +51,8 @@ namespace detail {
 // That an object of this node has a name: from here on its number leads to it.
 class object_entry {
  public:
-  // Throws misuse_error outside a runtime.
-  explicit object_entry(void* object);
+  // mark: see named_objects::enter(). Throws misuse_error outside a runtime.
+  explicit object_entry(void* object, const void* mark = nullptr);
   ~object_entry();
   object_entry(const object_entry&) = delete;
   object_entry& operator=(const object_entry&) = delete;

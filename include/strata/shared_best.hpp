@@ -49,8 +49,6 @@ struct best_place {
 // What the part that knows no types calls of the one that does.
 struct best_type {
   bool (*is_worse)(best_bits a, best_bits b);
-  void (*tell)(node_id_t node, std::uint64_t number,
-               best_bits news);  // suspends until it has heard
 };
 
 // What one node knows. It orders nothing but itself, which every relaxed load here is about.
@@ -75,8 +73,6 @@ class best_cell {
 std::shared_ptr<best_cell> best_cell_here(const best_place& p, const best_type& type);
 // The calling node has found something that is better than all that it knew.
 void tell_best(const best_place& p);
-// Its node tells it.
-void hear_news_of_best(std::uint64_t number, best_bits news, const best_type& type);
 
 // Its owner's part.
 class best_owner {
@@ -110,16 +106,10 @@ T best_value_of(best_bits bits) noexcept {
 
 template <class T, class Worse>
 struct best_functions {
-  static void hear_news(std::uint64_t number, best_bits value) {
-    hear_news_of_best(number, value, type);
-  }
   static bool is_worse(best_bits a, best_bits b) {
     return Worse()(best_value_of<T>(a), best_value_of<T>(b));
   }
-  static void tell(node_id_t node, std::uint64_t number, best_bits value) {
-    call<&hear_news>(on_node{node}, number, value);
-  }
-  static constexpr best_type type{&is_worse, &tell};
+  static constexpr best_type type{&is_worse};
 };
 
 template <class T, class Worse>
@@ -139,10 +129,9 @@ class best_here {
   /// True: x is better than all that this node knew, so that value() is x now, or better; and the
   /// others are being told. What is equal, or worse, changes nothing. Awaits no answer, and may be
   /// called by fibers, and again and again: of what comes while a node is being told it hears the
-  /// last, by one thread at a time. Throws misuse_error outside a runtime and, after value() has
-  /// changed, std::bad_alloc and std::system_error where there is nothing for that thread; others
-  /// are told all the same. A node that is lost is told to whoever waits for something. Orders no
-  /// other memory.
+  /// last. No node's workers are needed for that, whatever they compute (but with polling reception
+  /// a node hears when one of them looks). Outside a runtime throws misuse_error, and only value()
+  /// changes. A node that is lost is told to whoever waits for something. Orders no other memory.
   bool improve(const T& x) const {
     using functions = detail::best_functions<T, Worse>;
     if (!cell_->improve(detail::best_bits_of(x), functions::type)) return false;
@@ -171,10 +160,11 @@ class best_handle {
   /// Where the shared_best is. Never blocks.
   [[nodiscard]] node_id_t node() const noexcept { return place_.where.node(); }
   /// What the calling node knows. Where the shared_best is on another node, the first time on this
-  /// one suspends for a call there; otherwise never blocks, may be used in a fiber, and takes some
-  /// 100 ns: once for a task, not for each look. Throws resource_ended_error if the shared_best has
-  /// ended, node_lost_error, node_left_error if its node has left, std::bad_alloc, misuse_error for
-  /// a handle to none, outside a runtime and, where the other node has to be asked, in a fiber.
+  /// one suspends until that has answered; otherwise never blocks, may be used in a fiber, and
+  /// takes some 100 ns: once for a task, not for each look. Throws resource_ended_error if the
+  /// shared_best has ended, node_lost_error, node_left_error if its node has left, std::bad_alloc,
+  /// misuse_error for a handle to none, outside a runtime and, where the other node has to be
+  /// asked, in a fiber.
   [[nodiscard]] best_here<T, Worse> here() const {
     if (!place_.where) detail::refuse_no_resource();
     return {detail::best_cell_here(place_, detail::best_functions<T, Worse>::type), place_};
@@ -190,7 +180,9 @@ class best_handle {
 
 /// The best of a job: the greatest value, or the least with std::greater<>. T is trivially copyable
 /// and has a default constructor, and has 8 bytes at most; Worse is a type without members whose
-/// call of (a, b) says that b is better, a strict weak order. It belongs to the node that makes it,
+/// call of (a, b) says that b is better, a strict weak order: a short function that calls nothing
+/// of the runtime, as threads of the runtime that receive messages call it too, and what it throws
+/// there makes the computation fail. It belongs to the node that makes it,
 /// through which every improvement goes, and lives until nobody uses handles to it any more: longer
 /// than the calls that have got one. (The incumbent of branch and bound: A. H. Land and A. G. Doig,
 /// 1960, doi:10.2307/1910129.)
@@ -205,9 +197,9 @@ class shared_best {
   /// outside a runtime.
   explicit shared_best(const T& first)
       : owner_(detail::best_bits_of(first), detail::best_functions<T, Worse>::type) {}
-  /// Waits until nobody uses it from elsewhere, and suspends for calls that tell other nodes of its
-  /// end. In a fiber it waits for nothing: they hear later; where somebody uses it just then, or a
-  /// node is lost, they do not, and its memory stays as long as the process. Never throws.
+  /// Waits until nobody uses it from elsewhere just then; the other nodes hear of its end later. In
+  /// a fiber, which cannot wait, and where a node is lost, its memory stays as long as the process
+  /// if somebody does. Never throws.
   ~shared_best() = default;
   shared_best(const shared_best&) = delete;
   shared_best& operator=(const shared_best&) = delete;

@@ -13,14 +13,15 @@
 // A handle is a value that travels: in the arguments of calls and tokens, in messages, and under a
 // name (`publish("found", stop.handle())`). A node asks the one that has made the stop once, when a
 // handle is used there for the first time; asking its token whether a stop has been requested costs
-// a load from then on, wherever the token goes on that node.
+// a load from then on, wherever the token goes on that node. No node's workers are needed for that,
+// whatever they compute (but with polling reception a node hears when one of them looks).
+// Callbacks, and the std::stop_token of such a token, are told by a worker of their node when one
+// has time.
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "strata/global_ptr.hpp"
-#include "strata/mutex.hpp"
 #include "strata/resource.hpp"
 #include "strata/stop_token.hpp"
 
@@ -28,22 +29,7 @@ namespace strata {
 
 namespace detail {
 
-// On the node that has made it. Any thread.
-class shared_stop_state {
- public:
-  stop_source here;
-  // Another node has a token of it from now on. True: a stop has been requested already.
-  [[nodiscard]] bool follow(node_id_t node);
-  // Tells this node and all that follow; false: somebody has requested it before.
-  bool request(std::uint64_t number);
-  // Nobody else uses it.
-  void tell_of_end(std::uint64_t number) const noexcept;
-
- private:
-  mutex changes_;
-  std::vector<node_id_t> followers_;
-  bool is_requested_ = false;
-};
+class shared_stop_state;  // on the node that has made it
 
 }  // namespace detail
 
@@ -56,7 +42,7 @@ class stop_handle {
   /// Where the shared_stop is. Never blocks.
   [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
   /// This node's token. Where the shared_stop is on another node, the first time on this one
-  /// suspends for a call there; otherwise never blocks, and may be used in a fiber. Throws
+  /// suspends until that has answered; otherwise never blocks, and may be used in a fiber. Throws
   /// resource_ended_error if the shared_stop has ended, node_lost_error, node_left_error if its
   /// node has left, std::bad_alloc, misuse_error outside a runtime and, where the other node has to
   /// be asked, in a fiber.
@@ -86,10 +72,10 @@ class shared_stop {
  public:
   /// Throws std::bad_alloc, and misuse_error outside a runtime.
   shared_stop();
-  /// Waits for requests that are in progress, and suspends for calls that tell other nodes of its
-  /// end. In a fiber it waits for nothing: the nodes hear of the end later; where a request is in
-  /// progress they do not, and the stop's memory stays as long as the process. Requests nothing.
-  /// Tokens outlive it; no stop is requested on them any more. Never throws.
+  /// Waits for requests that are in progress; the other nodes hear of its end later. In a fiber,
+  /// which cannot wait, and where a node is lost, the stop's memory stays as long as the process if
+  /// somebody uses it just then. Requests nothing. Tokens outlive it; no stop is requested on them
+  /// any more. Never throws.
   ~shared_stop();
   shared_stop(const shared_stop&) = delete;
   shared_stop& operator=(const shared_stop&) = delete;
@@ -97,9 +83,9 @@ class shared_stop {
   /// Never blocks.
   [[nodiscard]] stop_handle handle() const noexcept { return handle_; }
   /// That of its own node. Never blocks.
-  [[nodiscard]] stop_token token() const noexcept { return state_->here.get_token(); }
+  [[nodiscard]] stop_token token() const noexcept;
   /// As stop_handle's.
-  bool request() { return state_->request(entry_.number()); }
+  bool request();
 
  private:
   std::unique_ptr<detail::shared_stop_state> state_;

@@ -36,6 +36,10 @@ using std::nostopstate_t;
 template <class Callback>
 class stop_callback;
 
+namespace detail {
+struct stop_access;  // for shared_stop
+}
+
 /// std::stop_token. Different threads may use different tokens of one source at a time.
 class stop_token {
  public:
@@ -111,6 +115,7 @@ class stop_source {
   friend void swap(stop_source& a, stop_source& b) noexcept { a.swap(b); }
 
  private:
+  friend struct detail::stop_access;
   detail::stop_reference state_;
 };
 

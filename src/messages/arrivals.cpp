@@ -111,6 +111,9 @@ bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
     case kind::recall:
       on_recall(from, r);
       break;
+    case kind::told:
+      on_told(from, r);
+      break;
     case kind::names:
       if (self_ != 0 || mail_->members().of(from) != cluster::standing::leaving)
         throw cluster::malformed("names of a node that does not leave");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node knows of a best of another one (strata/shared_best.hpp), and who tells of changes:
-// one at a time for each whom it tells, whatever changes how often.
+// What a node knows of a best of another one (strata/shared_best.hpp), and whom it tells of
+// changes: one word at a time for each, whatever changes how often.
 #pragma once
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -12,16 +11,16 @@
 
 namespace strata::detail {
 
-// One that tells somebody what is known at the time, so often as something has changed.
+// Of one that is told what is known at the time, so often as something has changed.
 class best_teller {
  public:
-  // True: the caller is to begin telling, and goes on until has_told() or give_up().
+  // True: the caller is to send a word.
   [[nodiscard]] bool begins() noexcept {
     const uninterrupted guard;
     const std::lock_guard lock(lock_);
     return !(has_changed_ = std::exchange(is_telling_, true));
   }
-  // True: everything.
+  // The word has been heard. False: another one is to be sent.
   [[nodiscard]] bool has_told() noexcept {
     const uninterrupted guard;
     const std::lock_guard lock(lock_);
@@ -29,23 +28,18 @@ class best_teller {
     is_telling_ = false;
     return true;
   }
-  // The next change begins anew.
-  void give_up() noexcept {
-    const uninterrupted guard;
-    const std::lock_guard lock(lock_);
-    is_telling_ = has_changed_ = false;
-  }
 
  private:
-  spin_lock lock_;  // fibers must not wait
+  spin_lock lock_;  // fibers must not wait, nor who handles messages
   bool is_telling_ = false;
   bool has_changed_ = false;  // meanwhile
 };
 
 struct best_follower {
-  explicit best_follower(best_bits first) : cell(first), reports(std::make_shared<best_teller>()) {}
+  best_follower(best_bits first, const best_type& t) : cell(first), type(t) {}
   best_cell cell;
-  const std::shared_ptr<best_teller> reports;  // to the best's own node
+  const best_type& type;
+  best_teller reports;  // to the best's own node
 };
 
 }  // namespace strata::detail

@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "messages/telling.hpp"
+#include "net/wire.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/mutex.hpp"
 #include "sync/spin_lock.hpp"
@@ -21,8 +23,10 @@ namespace strata::messages {
 template <class Here>
 struct followed {
   template <class... Arguments>
-  explicit followed(const Arguments&... arguments) : here(arguments...) {}
+  explicit followed(net::node_id n, const Arguments&... arguments) : home(n), here(arguments...) {}
+  const net::node_id home;  // the object's node
   Here here;
+  home_answer answer;
   mutex asking;               // held while the other node is asked
   bool is_forgotten = false;  // with `asking`: it is not in the table any more, and tells nobody
   // That node tells this one. Release, after the answer; partner: acquire of who takes it without
@@ -37,21 +41,21 @@ class followed_objects {
   using entry = followed<Here>;
 
   // That of this number, of which the object's node tells this one; made of the arguments if there
-  // is none. ask(here) asks that node, and may suspend; what it throws this throws, and there is no
-  // entry then.
+  // is none. ask(entry) asks that node, and may suspend; what it throws this throws, and there is
+  // no entry then.
   template <class Ask, class... Arguments>
-  [[nodiscard]] std::shared_ptr<entry> follow(std::uint64_t number, Ask ask,
+  [[nodiscard]] std::shared_ptr<entry> follow(std::uint64_t number, net::node_id home, Ask ask,
                                               const Arguments&... arguments) {
     for (;;) {
       std::shared_ptr<entry> known = find(number);
-      if (known == nullptr) known = make(number, arguments...);
+      if (known == nullptr) known = make(number, home, arguments...);
       // Acquire: after what the other node answered. Partner: the store below.
       if (known->is_told.load(std::memory_order_acquire)) return known;
       const std::lock_guard lock(known->asking);
       if (known->is_told.load(std::memory_order_relaxed)) return known;
       if (known->is_forgotten) continue;  // who asked before us had no answer
       try {
-        ask(known->here);
+        ask(*known);
       } catch (...) {
         known->is_forgotten = true;
         forget(number);
@@ -77,6 +81,14 @@ class followed_objects {
     last = std::move(found->second);
     all_.erase(found);
   }
+  // Who asks that node hears no more of it.
+  void on_left(net::node_id home) noexcept {
+    const strata::detail::uninterrupted guard;
+    const std::lock_guard lock(lock_);
+    for (const auto& [number, known] : all_) {
+      if (known->home == home) known->answer.give(home_answer::left);
+    }
+  }
   // For tests.
   [[nodiscard]] std::size_t size() noexcept {
     const strata::detail::uninterrupted guard;
@@ -86,8 +98,9 @@ class followed_objects {
 
  private:
   template <class... Arguments>
-  std::shared_ptr<entry> make(std::uint64_t number, const Arguments&... arguments) {
-    auto made = std::make_shared<entry>(arguments...);
+  std::shared_ptr<entry> make(std::uint64_t number, net::node_id home,
+                              const Arguments&... arguments) {
+    auto made = std::make_shared<entry>(home, arguments...);
     const strata::detail::uninterrupted guard;
     const std::lock_guard lock(lock_);
     return all_.try_emplace(number, std::move(made)).first->second;

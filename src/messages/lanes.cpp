@@ -34,6 +34,7 @@ template void messenger::post(net::node_id, kind, const closed_head&, std::span<
 template void messenger::post(net::node_id, kind, const seek_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const sought_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const recall_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const told_head&, std::span<const std::byte>);
 
 // With the shard's lock. Where there is no memory nothing has changed: all who look at lanes count
 // on there being one in each entry.

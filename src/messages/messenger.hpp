@@ -37,6 +37,7 @@
 #include "messages/port.hpp"
 #include "messages/process_memory.hpp"
 #include "messages/request.hpp"
+#include "messages/telling.hpp"
 #include "messages/wanted_patterns.hpp"
 #include "messages/wire.hpp"
 #include "strata/stats.hpp"
@@ -98,6 +99,11 @@ class messenger final : public cluster::visiting_protocol {
   void look_now_and_then() const noexcept;
   // See endpoint::flush().
   void flush(endpoint_id to);
+  // Never waits; says nothing to a node that has left.
+  void tell(net::node_id to, const told_head& head);
+  // Asks an object's node, and suspends until it has answered: it is there. Throws
+  // resource_ended_error, node_left_error, node_lost_error, misuse_error in a fiber.
+  void await_answer(home_answer& a, net::node_id home, const told_head& question);
   // Of this node.
   [[nodiscard]] bool is_open(endpoint_id id) const noexcept;
   // This node is about to leave the job.
@@ -301,6 +307,7 @@ class messenger final : public cluster::visiting_protocol {
   void on_seek(net::node_id from, cluster::reader& r);
   void on_sought(net::node_id from, cluster::reader& r);
   void on_recall(net::node_id from, cluster::reader& r);
+  void on_told(net::node_id from, cluster::reader& r);
 
   template <class Head>
   void post(net::node_id to, cluster::kind k, const Head& head,

@@ -75,6 +75,8 @@ void messenger::on_left(net::node_id node) {
     });
   }
   ended.for_each([](request& r) { r.finish(outcome::left); });
+  stops.on_left(node);
+  bests.on_left(node);
   names.forget_those_of(node);
   names.members_have_changed();
 }

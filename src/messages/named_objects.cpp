@@ -9,22 +9,31 @@
 
 namespace strata::messages {
 
-void named_objects::enter(std::uint64_t number, void* object) {
+void named_objects::enter(std::uint64_t number, void* object, const void* mark) {
   const strata::detail::uninterrupted guard;
   shard& s = shard_of(number);
   const std::lock_guard lock(s.lock);
-  const bool is_new = s.entries.try_emplace(number, entry{.object = object}).second;
+  const bool is_new = s.entries.try_emplace(number, entry{.object = object, .mark = mark}).second;
   STRATA_CHECK(is_new, number);
 }
 
-void* named_objects::hold(std::uint64_t number) noexcept {
+template <class Fits>
+void* named_objects::hold_if(std::uint64_t number, Fits fits) noexcept {
   const strata::detail::uninterrupted guard;
   shard& s = shard_of(number);
   const std::lock_guard lock(s.lock);
   const auto found = s.entries.find(number);
-  if (found == s.entries.end() || found->second.is_ending) return nullptr;
+  if (found == s.entries.end() || found->second.is_ending || !fits(found->second)) return nullptr;
   ++found->second.holders;
   return found->second.object;
+}
+
+void* named_objects::hold(std::uint64_t number) noexcept {
+  return hold_if(number, [](const entry&) { return true; });
+}
+
+void* named_objects::hold(std::uint64_t number, const void* mark) noexcept {
+  return hold_if(number, [mark](const entry& e) { return e.mark == mark; });
 }
 
 void named_objects::let_go(std::uint64_t number) noexcept {

@@ -18,10 +18,13 @@ namespace strata::messages {
 // Any thread of the runtime, and any other.
 class named_objects {
  public:
-  // number: which no other object of the job has, or has had.
-  void enter(std::uint64_t number, void* object);
+  // number: which no other object of the job has, or has had. mark: of its kind, if messages are
+  // about it.
+  void enter(std::uint64_t number, void* object, const void* mark);
   // The object, until let_go(); null: it has ended, or is about to.
   [[nodiscard]] void* hold(std::uint64_t number) noexcept;
+  // The same; null if it is not of that kind.
+  [[nodiscard]] void* hold(std::uint64_t number, const void* mark) noexcept;
   void let_go(std::uint64_t number) noexcept;
   // Of one that has been entered, once. From now on nobody takes hold of it; suspends until nobody
   // has it any more: true. False: somebody does, and that may last for ever, since the job has lost
@@ -33,6 +36,7 @@ class named_objects {
  private:
   struct entry {
     void* object = nullptr;
+    const void* mark = nullptr;
     std::uint64_t holders = 0;
     bool is_ending = false;
   };
@@ -45,6 +49,8 @@ class named_objects {
   static constexpr std::size_t shards_in_all = 16;
 
   // Numbers of one node follow each other.
+  template <class Fits>
+  void* hold_if(std::uint64_t number, Fits fits) noexcept;
   [[nodiscard]] shard& shard_of(std::uint64_t number) noexcept {
     return shards_[number % shards_in_all];
   }

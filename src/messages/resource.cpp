@@ -11,11 +11,11 @@ namespace strata {
 
 namespace detail {
 
-object_entry::object_entry(void* object) : number_(0) {
+object_entry::object_entry(void* object, const void* mark) : number_(0) {
   messages::messenger& messenger = messages::messenger_or_refusal(
       "an object with a name can only be made within a runtime (runtime::run())");
   number_ = messenger.names.new_publication(this_worker().node);
-  messenger.objects->enter(number_, object);
+  messenger.objects->enter(number_, object, mark);
   among_ = messenger.objects;
 }
 

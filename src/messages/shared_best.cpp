@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
+#include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "messages/best_follower.hpp"
@@ -15,40 +13,35 @@
 #include "messages/followed.hpp"
 #include "messages/following_calls.hpp"
 #include "messages/messenger.hpp"
+#include "messages/retry_without_memory.hpp"
+#include "messages/telling.hpp"
 #include "strata/detail/worker.hpp"
-#include "strata/thread.hpp"
 #include "sync/spin_lock.hpp"
 
 namespace strata::detail {
 
+using messages::messenger;
+using messages::told_head;
+using messages::told_word;
+
 namespace {
 
-// Something that `teller` has to tell has changed; tell() suspends. Waits for nothing.
-template <class Tell>
-void begin_telling(const std::shared_ptr<best_teller>& teller, Tell tell) {
-  if (!teller->begins()) return;
-  try {
-    thread([teller, tell] {
-      try {
-        do tell();
-        while (!teller->has_told());
-      } catch (const node_lost_error&) {  // or left: nobody is there who would hear
-      } catch (const std::exception&) {   // for want of memory
-        teller->give_up();
-      }
-    }).detach();
-  } catch (...) {
-    teller->give_up();
-    throw;
-  }
+told_head word_of_best(std::uint64_t number, told_word word, best_bits value = 0) {
+  return {.number = number, .value = value, .what = messages::told_of::best, .word = word};
 }
 
 }  // namespace
 
+// Any thread, and who handles messages.
 class best_state {
  public:
   best_state(best_bits first, const best_type& type)
       : cell(std::make_shared<best_cell>(first)), type_(type) {}
+  // Of its entry among this node's objects.
+  static const void* mark() noexcept {
+    static constexpr char unique = 0;
+    return &unique;
+  }
 
   // Another node wants to be told from now on; what it is not told is in the answer, since that is
   // read after it has been entered.
@@ -62,30 +55,30 @@ class best_state {
     return cell->load();
   }
   // Of node `by`.
-  void hear(best_bits found, node_id_t by, std::uint64_t number) {
-    if (cell->improve(found, type_)) tell_others(by, number);
+  void hear(messenger& here, best_bits found, node_id_t by, std::uint64_t number) {
+    if (cell->improve(found, type_)) tell_others(here, by, number);
   }
-  // What is known when it is told, which is later than what they have to hear, or the same. Who
-  // cannot be told keeps nobody from it.
-  void tell_others(node_id_t by, std::uint64_t number) {
-    std::exception_ptr error;
+  // What is known when it is told, which is later than what they have to hear, or the same.
+  void tell_others(messenger& here, node_id_t by, std::uint64_t number) {
     for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i) {
-      if (f->node == by) continue;
-      try {
-        begin_telling(f->teller, [node = f->node, number, known = cell, &type = type_] {
-          type.tell(node, number, known->load());
-        });
-      } catch (...) {
-        error = std::current_exception();
-      }
+      if (f->node != by && f->teller->begins()) tell(here, *f, number);
     }
-    if (error != nullptr) std::rethrow_exception(error);
+  }
+  // Node `by` has heard what it was told last.
+  void is_heard(messenger& here, node_id_t by, std::uint64_t number) {
+    for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i) {
+      if (f->node == by && !f->teller->has_told()) tell(here, *f, number);
+    }
   }
   [[nodiscard]] std::vector<node_id_t> followers() {
     std::vector<node_id_t> all;
     for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i)
       all.push_back(f->node);
     return all;
+  }
+  void tell_of_end(messenger& here, std::uint64_t number) {
+    for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i)
+      here.tell(f->node, word_of_best(number, told_word::over));
   }
 
   const std::shared_ptr<best_cell> cell;
@@ -95,6 +88,9 @@ class best_state {
     node_id_t node;
     std::shared_ptr<best_teller> teller;
   };
+  void tell(messenger& here, const follower& f, std::uint64_t number) const {
+    here.tell(f.node, word_of_best(number, told_word::known, cell->load()));
+  }
   std::optional<follower> follower_at(std::size_t i) {
     const uninterrupted guard;
     const std::lock_guard lock(lock_);
@@ -103,27 +99,28 @@ class best_state {
   }
 
   const best_type& type_;
-  spin_lock lock_;  // fibers must not wait
+  spin_lock lock_;
   std::vector<follower> followers_;
 };
 
 namespace {
 
-void forget_best(std::uint64_t number) { messages::messenger_here()->bests.forget(number); }
+using entry = messages::followed<best_follower>;
 
-template <auto Function, class... Arguments>
-auto call_at_home(const best_place& p, const Arguments&... arguments) {
-  return call<&apply_to_resource<Function, best_state, Arguments...>>(
-      on_node{p.where.node()}, p.where, p.number, arguments...);
+void report_by_word(messenger& here, const entry& known, std::uint64_t number) {
+  here.tell(known.home, word_of_best(number, told_word::found, known.here.cell.load()));
 }
 
-void report(const best_place& p, const best_cell& known) {
-  (void)call_at_home<&best_state::hear>(p, known.load(), node_id(), p.number);
+void hear_report(best_state& state, best_bits found, node_id_t by, std::uint64_t number) {
+  state.hear(*messages::messenger_here(), found, by, number);
 }
 
+// A call, which somebody awaits.
 void report_now(best_place p) {
-  if (const auto known = messages::messenger_here()->bests.find(p.number))
-    report(p, known->here.cell);
+  if (const auto known = messages::messenger_here()->bests.find(p.number)) {
+    (void)call<&apply_to_resource<&hear_report, best_state, best_bits, node_id_t, std::uint64_t>>(
+        on_node{p.where.node()}, p.where, p.number, known->here.cell.load(), node_id(), p.number);
+  }
 }
 
 }  // namespace
@@ -134,43 +131,37 @@ std::shared_ptr<best_cell> best_cell_here(const best_place& p, const best_type& 
     if (held.get() == nullptr) refuse_ended_resource(p.where.node());
     return static_cast<best_state*>(held.get())->cell;
   }
-  const auto ask = [&](best_follower& here) {
-    const auto answer = call_at_home<&best_state::follow>(p, node_id());
-    if (!answer.exists) refuse_ended_resource(p.where.node());
-    here.cell.improve(answer.value, type);
+  messenger& here = *messages::messenger_here();
+  const auto ask = [&](entry& e) {
+    here.await_answer(e.answer, e.home, word_of_best(p.number, told_word::asks));
+    e.here.cell.improve(e.answer.value(), type);
   };
-  const auto known = messages::messenger_here()->bests.follow(p.number, ask, p.first);
+  const auto known = here.bests.follow(p.number, p.where.node(), ask, p.first, type);
   return {known, &known->here.cell};
 }
 
 void tell_best(const best_place& p) {
-  if (p.where.node() == node_id()) {
+  const node_id_t self = node_id();
+  messenger& here = *messages::messenger_here();
+  if (p.where.node() == self) {
     const held_object held(p.number, p.where.local());
     if (held.get() != nullptr)
-      static_cast<best_state*>(held.get())->tell_others(node_id(), p.number);
-  } else if (const auto known = messages::messenger_here()->bests.find(p.number)) {
-    begin_telling(known->here.reports, [p, known] { report(p, known->here.cell); });
+      static_cast<best_state*>(held.get())->tell_others(here, self, p.number);
+  } else if (const auto known = here.bests.find(p.number)) {
+    if (known->here.reports.begins()) report_by_word(here, *known, p.number);
   }
-}
-
-void hear_news_of_best(std::uint64_t number, best_bits news, const best_type& type) {
-  if (const auto known = messages::messenger_here()->bests.find(number))
-    known->here.cell.improve(news, type);
 }
 
 best_owner::best_owner(best_bits first, const best_type& type)
     : state_(std::make_unique<best_state>(first, type)),
-      entry_(state_.get()),
+      entry_(state_.get(), best_state::mark()),
       place_{to_global(state_.get()), entry_.number(), first} {}
 
 best_owner::~best_owner() {
   if (!entry_.end()) {
     (void)state_.release();  // a call is in progress, perhaps for ever
-    return;
-  }
-  try {
-    messages::tell_of_end<&forget_best>(state_->followers(), place_.number);
-  } catch (const std::bad_alloc&) {  // they keep an entry that nobody uses
+  } else if (messenger* const here = messages::messenger_here()) {
+    state_->tell_of_end(*here, place_.number);
   }
 }
 
@@ -187,3 +178,71 @@ best_bits best_owner::of_all_nodes() {
 }
 
 }  // namespace strata::detail
+
+namespace strata::messages {
+
+using strata::detail::best_state;
+using strata::detail::word_of_best;
+
+namespace {
+
+void hear_at_home_of_best(messenger& here, net::node_id from, const told_head& head) {
+  if (head.word == told_word::found) here.tell(from, word_of_best(head.number, told_word::heard));
+  const object_at_home<best_state> state(*here.objects, head.number);
+  if (head.word == told_word::asks && !state)
+    return here.tell(from, word_of_best(head.number, told_word::ended));
+  if (!state) return;  // it has ended meanwhile
+  if (head.word == told_word::asks) {
+    const auto value = retry_without_memory([&] { return state->follow(from); });
+    here.tell(from, word_of_best(head.number, told_word::answers, value));
+  } else if (head.word == told_word::found) {
+    state->hear(here, head.value, from, head.number);
+  } else {
+    state->is_heard(here, from, head.number);
+  }
+}
+
+void hear_from_home_of_best(messenger& here, net::node_id from, const told_head& head) {
+  if (head.word == told_word::known) here.tell(from, word_of_best(head.number, told_word::heard));
+  const auto known = here.bests.find(head.number);
+  if (known == nullptr) return;  // it has ended meanwhile
+  if (known->home != from) throw cluster::malformed("a word of another node's best");
+  switch (head.word) {
+    case told_word::answers:
+      return known->answer.give(home_answer::there, head.value);
+    case told_word::ended:
+      return known->answer.give(home_answer::ended);
+    case told_word::known:
+      (void)known->here.cell.improve(head.value, known->here.type);
+      return;
+    case told_word::over:
+      known->answer.give(home_answer::ended);
+      return here.bests.forget(head.number);
+    default:  // heard
+      if (!known->here.reports.has_told())
+        strata::detail::report_by_word(here, *known, head.number);
+  }
+}
+
+}  // namespace
+
+void hear_of_best(messenger& here, net::node_id from, const told_head& head) {
+  switch (head.word) {
+    case told_word::asks:
+    case told_word::found:
+      return hear_at_home_of_best(here, from, head);
+    case told_word::answers:
+    case told_word::ended:
+    case told_word::known:
+    case told_word::over:
+      return hear_from_home_of_best(here, from, head);
+    case told_word::heard:
+      // Numbers begin with their node's, but whose it is the tables know.
+      if (here.bests.find(head.number) != nullptr) return hear_from_home_of_best(here, from, head);
+      return hear_at_home_of_best(here, from, head);
+    default:
+      throw cluster::malformed("a word that bests do not have");
+  }
+}
+
+}  // namespace strata::messages

@@ -85,6 +85,27 @@ struct recall_head {
   std::uint64_t target, offer;
 };
 
+// kind::told: of an object that several nodes know, by its number; what is said is in telling.hpp.
+enum class told_of : std::uint64_t { best, stop };
+enum class told_word : std::uint64_t {
+  // To the object's node.
+  asks,   // tell this node from now on
+  found,  // a better value
+  wants,  // a stop is requested
+  // From there.
+  answers,  // asks: what the value is, or whether a stop has been requested
+  ended,    // answers asks: there is no such object any more
+  known,    // a better value, or that a stop is requested
+  over,     // it has ended
+  // Answers found and known of a best: there may be another one.
+  heard,
+};
+struct told_head {
+  std::uint64_t number, value;
+  told_of what;
+  told_word word;
+};
+
 // Larger messages stay with their sender until they are matched.
 inline constexpr std::size_t eager_bytes_max = eager_bytes_everywhere;
 // The same between nodes that write to memory that both see: two copies, one made by each end, are

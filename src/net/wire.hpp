@@ -11,7 +11,7 @@ namespace strata::net {
 using node_id = std::uint16_t;
 
 // Changes with every change of what follows or of a message's layout; compared when a node joins.
-inline constexpr std::uint32_t wire_version = 14;
+inline constexpr std::uint32_t wire_version = 15;
 
 // What a message is; the numbers are given out in cluster/words/kinds.hpp.
 using message_kind = std::uint16_t;

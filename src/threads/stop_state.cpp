@@ -16,6 +16,10 @@ namespace {
 class full_stop_state : public stop_state {
  public:
   bool request_stop() noexcept;
+  void announce_stop() noexcept;
+  [[nodiscard]] bool is_only_announced() const noexcept {
+    return announced_.load(std::memory_order_relaxed);
+  }
   outcome add_node(stop_node& n) noexcept;
   void remove_node(stop_node& n) noexcept;
   std::stop_token standard_token();
@@ -43,6 +47,7 @@ class full_stop_state : public stop_state {
   thread::id requester_;
   bool awaited_ = false;  // by others, for the callback that runs
   std::optional<std::stop_source> standard_;
+  std::atomic<bool> announced_{false};  // and not requested; before requested_ says so
   // The callback that runs. Written with the lock.
   std::atomic<stop_node*> running_{nullptr};
 };
@@ -75,7 +80,8 @@ bool full_stop_state::request_stop() noexcept {
   std::optional<std::stop_source> standard;
   {
     const locked guard(*this);
-    if (requested_.load(std::memory_order_relaxed)) return false;
+    if (requested_.load(std::memory_order_relaxed) && !is_only_announced()) return false;
+    announced_.store(false, std::memory_order_relaxed);
     // Release: what we did before is seen by who finds it requested. Partner: requested().
     requested_.store(true, std::memory_order_release);
     requester_ = this_thread::get_id();
@@ -88,6 +94,13 @@ bool full_stop_state::request_stop() noexcept {
   }
   while (stop_node* const n = take_first()) n->call(*n);
   return true;
+}
+
+void full_stop_state::announce_stop() noexcept {
+  const locked guard(*this);
+  if (requested_.load(std::memory_order_relaxed)) return;
+  announced_.store(true, std::memory_order_relaxed);
+  requested_.store(true, std::memory_order_release);  // as above
 }
 
 stop_state::outcome full_stop_state::add_node(stop_node& n) noexcept {
@@ -157,12 +170,13 @@ stop_state* stop_state::make() { return new full_stop_state; }
 void stop_state::free() noexcept { delete &all_of(*this); }
 
 bool stop_state::request() noexcept {
-  if (requested()) return false;
+  if (requested() && !all_of(*this).is_only_announced()) return false;
   retain();
   const stop_reference kept(this);
   return all_of(*this).request_stop();
 }
 
+void stop_state::announce() noexcept { all_of(*this).announce_stop(); }
 stop_state::outcome stop_state::add(stop_node& n) noexcept { return all_of(*this).add_node(n); }
 void stop_state::remove(stop_node& n) noexcept { all_of(*this).remove_node(n); }
 std::stop_token stop_state::standard() { return all_of(*this).standard_token(); }

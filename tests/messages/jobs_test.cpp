@@ -64,6 +64,19 @@ TEST_P(message_jobs, share_the_best) { run("bests"); }
 TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
 TEST_P(message_jobs, use_registered_memory) { run("registered"); }
 
+// Each with one worker, which computes; there "polling" would hear nothing.
+class message_jobs_at_work : public launch_test::in_several_ways {};
+INSTANTIATE_TEST_SUITE_P(
+    ways, message_jobs_at_work,
+    testing::Values(way{"shm_2", "2", "shm"}, way{"tcp_3", "3", "tcp"}, way{"udp_2", "2", "udp"},
+                    way{"blocking", "2", "shm", {"--strata-reception=blocking"}},
+                    way{"watchdog", "2", "tcp", {"--strata-reception=watchdog"}}),
+    launch_test::name_of_param);
+
+TEST_P(message_jobs_at_work, hear_of_bests_and_stops) {
+  run("bests-at-work", {"--strata-workers=1"});
+}
+
 TEST(message_job, takes_in_what_has_come_while_nobody_else_is_ready) {
   for (const char* what : {"taken-in", "others-go-on"}) {
     launch_test::expect_ok(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},

@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
       {"slow-receiver", slow_receiver},
       {"stops", stops},
       {"bests", bests},
+      {"bests-at-work", bests_at_work},
       {"taken-in", taken_in},
       {"tokens-not-read", tokens_not_read},
       {"waits-with-a-deadline", waits_with_a_deadline},

@@ -15,6 +15,7 @@
 #include "strata/remote_thread.hpp"
 #include "strata/run_group.hpp"
 #include "strata/shared_best.hpp"
+#include "strata/shared_stop.hpp"
 #include "strata/thread.hpp"
 
 using namespace strata;
@@ -134,7 +135,51 @@ void end() {
     require(call<has_ended>(on_node{n}, gone), "one that has ended");
 }
 
+// Each node's only worker looks, and gives way to nobody.
+void wait_at_work(const best_here<int>& best, int value) {
+  while (best.value() < value) {
+  }
+}
+void find_at_work(int number, int nodes, best_handle<int> all) {
+  const best_here<int> best = all.here();
+  for (int round = 0; round < rounds; ++round) {
+    wait_at_work(best, round * nodes + number);
+    require(best.improve(round * nodes + number + 1), "a better one");
+  }
+  wait_at_work(best, rounds * nodes);
+}
+// The last one requests it once all are at work; it hears that from them.
+void look_at_work(int number, int nodes, best_handle<int> begun, stop_handle stop) {
+  const best_here<int> best = begun.here();
+  const stop_token found = stop.token();
+  wait_at_work(best, number);
+  (void)best.improve(number + 1);
+  if (number + 1 == nodes) require(stop.request(), "the first request");
+  while (!found.stop_requested()) {
+  }
+}
+
+// f(number, nodes, handles...) on each; at last where these are.
+template <auto F, class... Handles>
+void on_all_at_once(const Handles&... handles) {
+  const int nodes = static_cast<int>(num_nodes());
+  std::vector<remote_thread> all;
+  for (int i = nodes; i-- > 0;)
+    all.emplace_back(on_node{static_cast<node_id_t>(i)}, call<F>(i, nodes, handles...));
+  for (remote_thread& t : all) t.join();
+}
+
 }  // namespace
+
+void bests_at_work(runtime& rt) {
+  rt.run([] {
+    shared_best<int> best(0);
+    on_all_at_once<find_at_work>(best.handle());
+    shared_best<int> begun(0);
+    shared_stop stop;
+    on_all_at_once<look_at_work>(begun.handle(), stop.handle());
+  });
+}
 
 void bests(runtime& rt) {
   rt.run([] {

@@ -4,3 +4,5 @@
 #include "strata/runtime.hpp"
 
 void bests(strata::runtime& rt);
+// Where no worker ever comes to look for messages.
+void bests_at_work(strata::runtime& rt);

@@ -9,11 +9,14 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../sched/support.hpp"
 #include "messages/named_objects.hpp"
+#include "strata/blocking.hpp"
 #include "strata/fiber.hpp"
+#include "strata/shared_stop.hpp"
 #include "strata/shared_task.hpp"
 #include "strata/thread.hpp"
 
@@ -25,8 +28,8 @@ using test::with_workers;
 TEST(named_objects, are_held_until_they_end) {
   messages::named_objects all;
   int one = 0, other = 0;
-  all.enter(16, &one);
-  all.enter(32, &other);  // beside the first
+  all.enter(16, &one, nullptr);
+  all.enter(32, &other, nullptr);  // beside the first
   EXPECT_EQ(all.hold(16), &one);
   EXPECT_EQ(all.hold(16), &one);
   EXPECT_EQ(all.hold(32), &other);
@@ -47,12 +50,25 @@ void await_ending(messages::named_objects& all) {
   }
 }
 
+// A message may name any number.
+TEST(named_objects, are_held_as_what_they_are) {
+  messages::named_objects all;
+  static constexpr char kinds[2] = {};
+  int stop = 0;
+  all.enter(8, &stop, &kinds[0]);
+  EXPECT_EQ(all.hold(8, &kinds[1]), nullptr);
+  EXPECT_EQ(all.hold(8, &kinds[0]), &stop);
+  all.let_go(8);
+  EXPECT_TRUE(all.end(8));
+  EXPECT_EQ(all.hold(8, &kinds[0]), nullptr);
+}
+
 TEST(named_objects, end_when_nobody_holds_them) {
   runtime rt(with_workers(2));
   rt.run([] {
     messages::named_objects all;
     int object = 0;
-    all.enter(1, &object);
+    all.enter(1, &object, nullptr);
     ASSERT_EQ(all.hold(1), &object);
     std::atomic<bool> is_held{true};
     thread ends([&] {
@@ -71,14 +87,14 @@ TEST(named_objects, do_not_end_while_they_are_held_after_a_loss) {
   rt.run([] {
     messages::named_objects all;
     int object = 0;
-    all.enter(1, &object);
+    all.enter(1, &object, nullptr);
     ASSERT_EQ(all.hold(1), &object);
     thread ends([&] { EXPECT_FALSE(all.end(1)); });
     await_ending(all);
     all.on_lost();
     ends.join();
     all.let_go(1);
-    all.enter(2, &object);
+    all.enter(2, &object, nullptr);
     EXPECT_TRUE(all.end(2));
   });
 }
@@ -306,6 +322,16 @@ void take_part(int more) { made_here += more; }
 void fail() { throw std::range_error("no such city"); }
 counting_semaphore<>* held_up = nullptr;
 void wait_for_unit() { held_up->acquire(); }
+
+TEST(resource, is_a_stop_that_threads_from_outside_request) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    shared_stop stop;
+    blocking([&] { std::thread([&] { EXPECT_TRUE(stop.request()); }).join(); });
+    EXPECT_TRUE(stop.token().stop_requested());
+    EXPECT_FALSE(stop.request());
+  });
+}
 
 TEST_P(resources, are_tasks_that_many_join) {
   run([] {

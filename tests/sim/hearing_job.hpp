@@ -21,6 +21,8 @@
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mailbox.hpp"
+#include "strata/shared_best.hpp"
+#include "strata/shared_stop.hpp"
 #include "support.hpp"
 
 namespace strata::test {
@@ -288,6 +290,7 @@ class hearing_job {
       send(from, to, 10'000, messages::action::send);
     }
     seek_in_vain();
+    share();
     job_->node(0).protocols.quiet.detect([] {});
     if (f != flavour::fixed) come_and_go(f);
   }
@@ -307,6 +310,45 @@ class hearing_job {
       world_.at(world_.now_ns() + static_cast<std::int64_t>(random_.below(500'000)),
                 [&r] { r.messenger->recall(r); });
     });
+  }
+
+  // A best and a stop, of which two others are told.
+  void share() {
+    messages::messenger& home = job_->node(0).messenger;
+    job_->node(0).as_worker([this] {
+      best_.emplace(0U);
+      stop_.emplace();
+    });
+    const std::uint64_t stop = home.names.new_publication(0) - 1, best = stop - 1;
+    for (const net::node_id n : {net::node_id{1}, net::node_id{2}}) {
+      job_->node(n).as_worker([&] {
+        messages::messenger& here = job_->node(n).messenger;
+        const auto asks = [&](messages::told_of what, std::uint64_t number) {
+          return [&here, what, number](const auto&) {
+            here.tell(0, {number, 0, what, messages::told_word::asks});
+          };
+        };
+        using functions = detail::best_functions<unsigned, std::less<>>;
+        (void)here.bests.follow(best, 0, asks(messages::told_of::best, best), 0U, functions::type);
+        (void)here.stops.follow(stop, 0, asks(messages::told_of::stop, stop));
+      });
+      world_.at(world_.now_ns() + 20'000 * n, [this, n, best, stop] {
+        if (job_->node(0).members().of(n) == cluster::standing::left) return;
+        job_->node(n).as_worker([&] {
+          messages::messenger& here = job_->node(n).messenger;
+          if (const auto known = here.bests.find(best)) {
+            for (unsigned i = 1; i < 4; ++i) {
+              (void)known->here.cell.improve(10 * i + n, known->here.type);
+              detail::tell_best(
+                  {.where = global_ptr<detail::best_state>(0, nullptr), .number = best});
+            }
+          }
+          if (n == 2) here.tell(0, {stop, 7, messages::told_of::stop, messages::told_word::wants});
+        });
+      });
+    }
+    world_.at(world_.now_ns() + 30'000,
+              [this] { job_->node(0).as_worker([this] { (void)best_->here().improve(15); }); });
   }
 
   void call_others(net::node_id n) {
@@ -373,6 +415,8 @@ class hearing_job {
   std::optional<sim::job> job_;
   std::deque<talker> talkers_;
   talker keeper_;
+  std::optional<shared_best<unsigned>> best_;
+  std::optional<shared_stop> stop_;
 };
 
 }  // namespace strata::test

@@ -90,6 +90,29 @@ TEST(stop_callbacks, are_called_once_in_the_order_in_which_they_came) {
   EXPECT_EQ(called, (std::vector<int>{1, 3, 4}));
 }
 
+// As shared_stop does on nodes whose workers are busy.
+TEST(stop_callbacks, are_called_by_the_request_that_follows_its_announcement) {
+  struct counted : detail::stop_node {
+    int calls = 0;
+    counted() noexcept
+        : stop_node([](stop_node& n) noexcept { ++static_cast<counted&>(n).calls; }) {}
+  };
+  detail::stop_state* const s = detail::stop_state::make();
+  const detail::stop_reference kept(s);
+  counted before, late;
+  EXPECT_EQ(s->add(before), detail::stop_state::outcome::queued);
+  s->announce();
+  EXPECT_TRUE(s->requested());
+  EXPECT_EQ(before.calls, 0);
+  EXPECT_EQ(s->add(late), detail::stop_state::outcome::requested);
+  EXPECT_TRUE(s->request());
+  EXPECT_EQ(before.calls, 1);
+  s->announce();
+  EXPECT_FALSE(s->request());
+  EXPECT_EQ(before.calls, 1);
+  s->drop_source();
+}
+
 TEST(stop_callbacks, of_a_source_that_is_gone_are_not_called) {
   stop_token left;
   bool called = false;

@@ -45,6 +45,9 @@ class stop_state {
   // Calls all callbacks, one after the other; true for the first request. A reference is held
   // meanwhile: a callback may end the last source.
   bool request() noexcept;
+  // requested() is true from now on, and callbacks are called by request() alone, which is the
+  // first still. Waits for nothing.
+  void announce() noexcept;
 
   enum class outcome { queued, requested, never };
   outcome add(stop_node& n) noexcept;

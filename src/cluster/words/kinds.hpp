@@ -28,10 +28,11 @@ enum class kind : net::message_kind {
   fetched = 13,
   room = 14,
   closed = 15,
-  help = 20,  // these four: before 16 there is no number left
+  help = 20,  // these five: before 16 there is no number left
   seek = 21,
   sought = 22,
   recall = 23,
+  told = 24,
 
   // Stealing (stealing.cpp).
   steal = 16,       // how many; whether the thief waits when there is nothing
@@ -103,7 +104,7 @@ enum class kind : net::message_kind {
 // What is counted for quiescence.
 constexpr bool carries_work(kind k) noexcept {
   return k < kind::steal || k == kind::tokens || k == kind::failed || k == kind::settled ||
-         (k >= kind::help && k <= kind::recall);
+         (k >= kind::help && k <= kind::told);
 }
 // What a node that is just coming or leaving does not get: it carries work, or makes the node send
 // some.
