@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #include "context/interrupted.hpp"
@@ -95,7 +96,8 @@ bool ticker::is_safe() noexcept {
 #if defined(STRATA_TSAN)
   return false;
 #else
-  static const bool safe = !is_in_program(reinterpret_cast<std::uintptr_t>(&std::malloc));
+  static const bool safe = !is_in_program(reinterpret_cast<std::uintptr_t>(&std::malloc)) &&
+                           !is_in_program(reinterpret_cast<std::uintptr_t>(&std::terminate));
   return safe;
 #endif
 }

@@ -8,9 +8,10 @@
 //
 // When is that safe? The handler does so only if the interrupted instruction belongs to the program
 // itself: not to a shared library, so nobody holds a lock of malloc or of stdio there; and not to a
-// section of the runtime, all of which are marked (class uninterrupted). Where malloc itself is
-// part of the program nobody is interrupted (is_safe()). While the handler looks, further ticks
-// have to wait: to them the handler itself would be the interrupted code. An interrupted thread
+// section of the runtime, all of which are marked (class uninterrupted). Where malloc itself or the
+// C++ library is part of the program nobody is interrupted (is_safe()). While the handler looks,
+// further ticks have to wait: to them the handler itself would be the interrupted code. An
+// interrupted thread
 // goes on on the same worker, because a compiler may hold the address of a thread_local variable
 // anywhere. That is the same OS thread, with one exception: who calls run() is in a worker's place
 // until that returns, and what it leaves behind goes on on the worker's own OS thread. Then the
@@ -36,10 +37,10 @@ class ticker {
   ticker(scheduler& s, std::int64_t interval_ns) : scheduler_(s), interval_ns_(interval_ns) {}
   ~ticker() { stop(); }
 
-  // Whether threads of this program can be interrupted at all. Not where the allocator is the
-  // program's own, as in static executables and with a sanitizer's runtime linked in: what it does
-  // cannot be told from what the program does. And not with ThreadSanitizer, which delivers signals
-  // when it likes.
+  // Whether threads of this program can be interrupted at all. Not where the allocator, or the C++
+  // library with its locks (of locales, for one), is the program's own, as in static executables,
+  // with -static-libstdc++, and with a sanitizer's runtime linked in: what those do cannot be told
+  // from what the program does. And not with ThreadSanitizer, which delivers signals when it likes.
   [[nodiscard]] static bool is_safe() noexcept;
 
   ticker(const ticker&) = delete;

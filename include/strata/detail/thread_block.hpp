@@ -28,9 +28,9 @@ struct thread_attributes {
   /// are fine. A handler of the program for another signal must have SIGURG, the tick, in its
   /// sa_mask. It goes on on the OS thread that it was interrupted on, unless that is the caller of
   /// a run() which has returned: a thread that outlives the run() must use no thread_local variable
-  /// (errno is one). No effect where malloc is part of the program itself (a static executable, an
-  /// allocator linked in, the AddressSanitizer of clang without -shared-libasan), and in
-  /// ThreadSanitizer builds.
+  /// (errno is one). No effect where malloc or the C++ library is part of the program itself (a
+  /// static executable, an allocator linked in, -static-libstdc++, the AddressSanitizer of clang
+  /// without -shared-libasan), and in ThreadSanitizer builds.
   bool preemptible = false;
   /// Stays on the worker that made it.
   bool pinned = false;
