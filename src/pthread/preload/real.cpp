@@ -17,6 +17,7 @@
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/kernel_thread.hpp"
 #include "pthread/preload/kernel_waits.hpp"
+#include "pthread/preload/libgomp_threads.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"
 #include "pthread/preload/signal_stacks.hpp"

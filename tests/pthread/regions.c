@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parallel regions of OpenMP with more threads than workers, and one in a thread beside others.
+// Status 0 if all is right.
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+static long cpu_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+// So long that threads of one worker take turns.
+static void compute(void) {
+  const long end = cpu_ms() + 25;
+  while (cpu_ms() < end) {
+  }
+}
+
+static int sum_in_region(int threads) {
+  int sum = 0;
+  int turns = 0;
+#pragma omp parallel num_threads(threads)
+  {
+    compute();
+#pragma omp barrier
+#pragma omp for reduction(+ : sum) schedule(dynamic)
+    for (int i = 0; i < 100; ++i) sum += i;
+#pragma omp critical
+    {
+      compute();
+      ++turns;
+    }
+  }
+  return sum == 4950 && turns == threads;
+}
+
+static void* in_thread(void* threads) { return (void*)(long)sum_in_region(*(int*)threads); }
+
+int main(void) {
+  omp_set_dynamic(0);
+  int wrong = 0;
+  for (int threads = 2; threads <= 6; threads += 2) {
+    if (!sum_in_region(threads)) ++wrong;
+    pthread_t other;
+    void* right = NULL;
+    if (pthread_create(&other, NULL, &in_thread, &threads) != 0) return 2;
+    if (pthread_join(other, &right) != 0 || right == NULL) ++wrong;
+  }
+  if (wrong != 0) printf("FAILED: %d regions\n", wrong);
+  return wrong != 0;
+}
