@@ -43,7 +43,11 @@ alignas(
 // before there are threads.
 constinit std::atomic<pid_t> own_process{0};
 
+// By this OS thread, which goes on with no other stack meanwhile. Relaxed: by itself.
+thread_local constinit std::atomic<bool> holds_all{false};
+
 void before_fork() {
+  holds_all.store(true, std::memory_order_relaxed);
   if (concerns_us()) (void)self();  // it cannot be made any more when its place is gone
   ::new (section.data()) uninterrupted;
   hold_runtime_start();
@@ -60,6 +64,7 @@ void in_parent() {
   release_records();
   release_runtime_start();
   std::destroy_at(std::launder(reinterpret_cast<uninterrupted*>(section.data())));
+  holds_all.store(false, std::memory_order_relaxed);
 }
 
 void in_child() {
@@ -94,6 +99,8 @@ bool is_in_child_of_vfork() noexcept {
   const pid_t own = own_process.load(std::memory_order_relaxed);
   return own != 0 && own != getpid();
 }
+
+[[gnu::noinline]] bool is_in_fork() noexcept { return holds_all.load(std::memory_order_relaxed); }
 
 void end_process_with(record* r) {
   // Handlers do not interrupt it any more.

@@ -2,7 +2,9 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <new>
 #include <utility>
 
@@ -21,6 +23,14 @@ struct key {
 };
 constinit std::array<key, PTHREAD_KEYS_MAX> process_keys{};
 constinit spin_lock making;
+
+// Where the first records keep their first values, which ask nobody for memory: an allocator that
+// begins sets one. The first part of a record is never freed.
+constinit std::array<key_part, records_at_once> first_parts{};
+
+key_part* make_part(const record& r, std::size_t part) {
+  return part == 0 && r.index < first_parts.size() ? &first_parts[r.index] : new key_part{};
+}
 
 bool is_used(std::uint32_t use) noexcept { return (use & 1) != 0; }
 
@@ -94,7 +104,7 @@ int strata_pthread_setspecific(pthread_key_t key, const void* value) {
   try {
     record& r = self();
     auto& part = r.keys[key / keys_per_part];
-    if (part == nullptr) part = std::make_unique<key_part>();
+    if (part == nullptr) part.reset(make_part(r, key / keys_per_part));
     (*part)[key % keys_per_part] = {const_cast<void*>(value), use};
     r.has_values = true;
     return 0;

@@ -2,6 +2,8 @@
 #include "pthread/record.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <new>
 #include <utility>
 
@@ -24,7 +26,7 @@ constexpr pthread_t ours_mark = pthread_t{1} << 63;
 static_assert(sizeof(pthread_t) == 8, "a pthread_t holds a number and how often it was used");
 constexpr std::uint32_t use_mask = 0x7FFF'FFFF;
 
-constexpr std::uint32_t part_size = 256;
+constexpr std::uint32_t part_size = records_at_once;
 constexpr std::uint32_t parts_max = (1U << record_index_bits) / part_size;
 // Written with the lock; read by anybody who has a pthread_t from in there.
 constinit std::array<std::atomic<record*>, parts_max> parts{};
@@ -32,8 +34,8 @@ constinit spin_lock pool_lock;
 constinit record* free_records = nullptr;
 constinit std::uint32_t made = 0;
 
-// The first of them are asked for by handlers, too, by pthread_self(): malloc() may be what those
-// have interrupted.
+// The first of them are asked for by handlers, too, by pthread_self(), when malloc() may be what
+// those have interrupted, and by an allocator that begins.
 alignas(record) constinit std::array<std::byte, sizeof(record) * part_size> first_part{};
 
 bool grow() noexcept {

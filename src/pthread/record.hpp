@@ -45,6 +45,7 @@ struct signal_offer {
 using processors = std::vector<std::byte>;  // as cpu_set_t has them
 
 inline constexpr unsigned record_index_bits = 22;
+inline constexpr std::uint32_t records_at_once = 256;  // are made
 
 struct record : thread_block {
   record(std::uint32_t number) noexcept;

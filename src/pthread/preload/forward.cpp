@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <pwd.h>
 
+#include "pthread/preload/allocators.hpp"
 #include "pthread/preload/closing.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/handlers.hpp"

@@ -27,6 +27,7 @@
 #include <exception>
 
 #include "os/clock.hpp"
+#include "pthread/preload/allocators.hpp"
 #include "pthread/preload/closing.hpp"
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/native.hpp"
@@ -272,6 +273,8 @@ long forward_syscall(long number, ...) {
   va_end(more);
   switch (number) {
     case SYS_futex:
+      if (strata::preload::is_allocators(__builtin_return_address(0))) [[unlikely]]
+        return strata::preload::call_kernel(number, given);
       return strata::preload::futex({given.a, given.b, given.c, given.d, given.e, given.f});
     case SYS_mmap:
     case SYS_mremap:

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pthread/preload/allocators.hpp"
 #include "pthread/preload/objects.hpp"
 
 namespace strata::preload {
@@ -47,6 +48,7 @@ int look_at_code(dl_phdr_info* object, std::size_t, void* argument) {
   const address_range all = all_of(*object);
   const bool allocates = all.holds(a.of_c) || all.holds(a.of_cxx);
   if (is_executable) a.are_the_executables = allocates;
+  if (!is_executable && all.holds(a.of_c) && !is_left_out(object->dlpi_name)) note_allocator(all);
   if (allocates || (!is_executable && is_left_out(object->dlpi_name))) return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = object->dlpi_phdr[i];

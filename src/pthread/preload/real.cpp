@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "os/system_call.hpp"
+#include "pthread/preload/allocators.hpp"
 #include "pthread/preload/closing.hpp"
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/kernel_thread.hpp"
