@@ -15,6 +15,7 @@
 #include "pthread/preload/polls.hpp"
 #include "pthread/preload/signal_stacks.hpp"
 #include "pthread/preload/sockets.hpp"
+#include "pthread/preload/streams.hpp"
 #include "pthread/preload/ticks.hpp"
 #include "pthread/preload/transfers.hpp"
 #include "strata/pthread.h"
