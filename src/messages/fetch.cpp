@@ -24,7 +24,8 @@ namespace {
 constexpr std::size_t read_in_handler_max = std::size_t{64} << 10;
 constexpr std::size_t make_room_in_handler_max = std::size_t{256} << 10;
 // From so many bytes on one copy, by the kernel, takes no longer than one by each end at the same
-// time, by way of the memory that they share. For that the other end must be awake.
+// time, by way of the memory that they share. Below, either may be quicker where the other end is
+// awake.
 constexpr std::size_t alone_min = std::size_t{256} << 10;
 // What is asked for at once, in whole pieces, and what may be under way.
 constexpr std::size_t pull_bytes = 8 * piece_bytes_max;
@@ -40,17 +41,17 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
     post(node, kind::fetched, fetched_head{offer.id});
     return receive.finish(outcome::done);
   }
-  const bool by_both = m.bytes > eager_bytes_near && m.bytes < alone_min && is_attended(node);
-  const bool reads = !by_both && readable_[node].load(memory_order_relaxed);
-  auto begin = [this, offer, &receive, reads] {
+  const chosen_way chosen = choose_way(node, m.bytes);
+  const bool reads = chosen ? chosen->reads() : readable_[node].load(memory_order_relaxed);
+  auto begin = [this, offer, &receive, reads, chosen] {
     std::span<std::byte> into = receive.into;
     if (receive.whole != nullptr) {
       receive.whole->resize(receive.info.bytes);  // see has_room_for()
       into = *receive.whole;
     }
     into = into.first(receive.info.bytes);
-    if (reads) return fetch_by_reading(offer, receive, into);
-    fetch_from_node(offer, receive, into);
+    if (reads) return fetch_by_reading(offer, receive, into, chosen);
+    fetch_from_node(offer, receive, into, chosen);
   };
   const bool makes_room = receive.whole != nullptr && receive.whole->size() < m.bytes;
   const bool takes_long = (reads && m.bytes > read_in_handler_max) ||
@@ -65,8 +66,27 @@ bool messenger::is_attended(net::node_id node) const noexcept {
   return way != nullptr && way->is_attended(node);
 }
 
+messenger::chosen_way messenger::choose_way(net::node_id node, std::size_t bytes) noexcept {
+  const bool has_choice = bytes > eager_bytes_near && bytes < alone_min &&
+                          readable_[node].load(memory_order_relaxed) && is_attended(node);
+  if (!has_choice) return std::nullopt;
+  const std::lock_guard lock(transfers_mutex_);
+  try {
+    return choices_[node].start(bytes);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+}
+
+void messenger::has_fetched(net::node_id node, const chosen_way& chosen,
+                            std::size_t bytes) noexcept {
+  if (!chosen) return;
+  const auto found = choices_.find(node);  // gone: it has left
+  if (found != choices_.end()) found->second.done(*chosen, bytes);
+}
+
 void messenger::fetch_by_reading(const arrival::offered& offer, request& receive,
-                                 std::span<std::byte> into) {
+                                 std::span<std::byte> into, const chosen_way& chosen) {
   const net::node_id node = receive.info.source.node();
   const joint j = take_copy(node, into.size());
   const bool read =
@@ -77,9 +97,13 @@ void messenger::fetch_by_reading(const arrival::offered& offer, request& receive
   // Where the sender has heard of a loss, and this node has not, it waits there until it does.
   if (!read) {
     readable_[node].store(false, memory_order_relaxed);
-    return fetch_from_node(offer, receive, into);
+    return fetch_from_node(offer, receive, into, std::nullopt);
   }
   paths_.read.fetch_add(1, memory_order_relaxed);
+  if (chosen) {
+    const std::lock_guard lock(transfers_mutex_);
+    has_fetched(node, chosen, into.size());
+  }
   post(node, kind::fetched, fetched_head{offer.id});
   receive.finish(outcome::done);
 }
@@ -94,7 +118,7 @@ bool messenger::read_part(const arrival::offered& offer, std::size_t offset,
 }
 
 void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
-                                std::span<std::byte> into) {
+                                std::span<std::byte> into, const chosen_way& chosen) {
   const net::node_id node = receive.info.source.node();
   {
     const std::lock_guard lock(transfers_mutex_);
@@ -102,7 +126,7 @@ void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
       const std::uint64_t number = next_number_++;
       fetch& f =
           retry_without_memory([&]() -> std::reference_wrapper<fetch> { return fetches_[number]; });
-      f = {.receive = &receive, .from = node, .offer = offer.id, .into = into};
+      f = {.receive = &receive, .from = node, .offer = offer.id, .into = into, .chosen = chosen};
       net::transfers* const way = mail_->transfers_with(node);
       if (way != nullptr && into.size() >= way->bytes_min(node))
         return fetch_in_one(number, f, *way);
@@ -241,6 +265,7 @@ void messenger::on_piece(net::node_id from, cluster::reader& r) {
     f.arrived += bytes.size();
     ask_for_more(found->first, f);
     if (f.arrived != f.into.size()) return;
+    has_fetched(from, f.chosen, f.into.size());
     whole = f;
     fetches_.erase(found);
   }

@@ -3,8 +3,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "messages/fetch_choice.hpp"
 #include "messages/request.hpp"
 #include "net/transfers.hpp"
 #include "net/wire.hpp"
@@ -17,6 +19,7 @@ struct fetch {
   std::uint64_t offer = 0;
   std::span<std::byte> into{};
   std::size_t asked = 0, arrived = 0;
+  std::optional<fetch_choice::started> chosen{};  // where there was another way
   // It is the network's, which alone knows when nobody writes there any more; null: nobody does.
   net::transfers* moves = nullptr;
 };

@@ -263,11 +263,18 @@ class messenger final : public cluster::visiting_protocol {
 
   void begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
                    bool in_handler);
+  // Nothing: there is one way, or no memory to choose with.
+  using chosen_way = std::optional<fetch_choice::started>;
+  chosen_way choose_way(net::node_id node, std::size_t bytes) noexcept;
+  // With transfers_mutex_.
+  void has_fetched(net::node_id node, const chosen_way& chosen, std::size_t bytes) noexcept;
   // receive.info is set.
-  void fetch_by_reading(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  void fetch_by_reading(const arrival::offered& offer, request& receive, std::span<std::byte> into,
+                        const chosen_way& chosen);
   // Somebody of that node's, on this host, does nothing but look for messages.
   [[nodiscard]] bool is_attended(net::node_id node) const noexcept;
-  void fetch_from_node(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  void fetch_from_node(const arrival::offered& offer, request& receive, std::span<std::byte> into,
+                       const chosen_way& chosen);
   // One of this node's joint copies, taken for a message.
   struct joint {
     net::joint_copies::copy* copy = nullptr;  // null: nobody helps, or all are taken
@@ -337,6 +344,7 @@ class messenger final : public cluster::visiting_protocol {
   // By which others read what is offered: until on_lost().
   revocable_mark offers_mark_;
   std::unordered_map<std::uint64_t, fetch> fetches_;
+  std::unordered_map<net::node_id, fetch_choice> choices_;
   std::uint64_t next_number_ = 1;
 
   // Lanes that wait until less is queued for their node: crowding.cpp.

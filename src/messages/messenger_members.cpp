@@ -73,6 +73,7 @@ void messenger::on_left(net::node_id node) {
       if (ends) ended.append(*f.receive);
       return ends;
     });
+    choices_.erase(node);
   }
   ended.for_each([](request& r) { r.finish(outcome::left); });
   stops.on_left(node);

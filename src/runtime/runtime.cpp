@@ -144,8 +144,8 @@ void runtime::leave_to_process() {
   seeing_.reset();
   report_signal::give_up(this);
   if (watch_ != nullptr) watch_->stop();
-  using all = std::tuple<decltype(messages_), decltype(watch_), decltype(scheduler_),
-                         decltype(engine_)>;
+  using all =
+      std::tuple<decltype(messages_), decltype(watch_), decltype(scheduler_), decltype(engine_)>;
   static auto& left = *new std::vector<all>;
   left.emplace_back(std::move(messages_), std::move(watch_), std::move(scheduler_),
                     std::move(engine_));

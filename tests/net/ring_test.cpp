@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "../common/slow_builds.hpp"
-#include "net/shm/copy_choice.hpp"
 #include "net/shm/reading_pace.hpp"
 #include "net/shm/shm_transport.hpp"
 #include "net/shm/streaming_copy.hpp"
@@ -21,86 +20,6 @@
 
 namespace strata::net::shm {
 namespace {
-
-// A machine on which a byte costs so much either way.
-struct machine {
-  double cached = 1, streaming = 2;
-
-  static constexpr std::size_t lap_bytes = std::size_t{64} << 10, bytes = 4096;
-  static constexpr unsigned lap = lap_bytes / bytes;
-  // From one decision to the next but one, whatever it was.
-  static constexpr unsigned trials = (2 * copy_choice::rest_most + 4) * lap;
-
-  // So many copies. Returns what they cost altogether.
-  double copy(copy_choice& c, unsigned count) const {
-    double all = 0;
-    for (unsigned i = 0; i < count; ++i) {
-      const copy_choice::turn t = c.next(bytes);
-      const double cost = bytes * (t.streaming ? streaming : cached);
-      if (t.timed) c.took(bytes, static_cast<std::uint64_t>(cost));
-      all += cost;
-    }
-    return all;
-  }
-};
-
-TEST(copy_choice, finds_the_faster_way) {
-  copy_choice c(machine::lap_bytes);
-  const machine near{.cached = 1, .streaming = 2}, far{.cached = 10, .streaming = 2};
-  near.copy(c, machine::trials);
-  EXPECT_FALSE(c.streams());
-  far.copy(c, machine::trials);
-  EXPECT_TRUE(c.streams());
-  far.copy(c, 2 * machine::trials);
-  EXPECT_TRUE(c.streams());
-  near.copy(c, machine::trials);
-  EXPECT_FALSE(c.streams());
-}
-
-// Places that were streamed to have to be fetched from memory once more: the first lap of ordinary
-// stores is no better, all later ones are.
-TEST(copy_choice, judges_a_way_by_its_second_lap) {
-  copy_choice c(machine::lap_bytes);
-  machine{.cached = 10, .streaming = 2}.copy(c, machine::trials);
-  ASSERT_TRUE(c.streams());
-  unsigned ordinary = 0;  // in a row
-  for (unsigned i = 0; i < machine::trials; ++i) {
-    const copy_choice::turn t = c.next(machine::bytes);
-    ordinary = t.streaming ? 0 : ordinary + 1;
-    if (t.timed) c.took(machine::bytes, t.streaming || ordinary <= machine::lap ? 2000U : 1000U);
-  }
-  EXPECT_FALSE(c.streams());
-}
-
-TEST(copy_choice, costs_little_where_the_way_is_right) {
-  copy_choice c(machine::lap_bytes);
-  const machine near{.cached = 1, .streaming = 3};
-  near.copy(c, machine::trials);
-  EXPECT_LT(near.copy(c, 10 * machine::trials), 1.05 * 10 * machine::trials * machine::bytes);
-}
-
-// Four copies of nine lose their core meanwhile: neither way looks worse for that than it is.
-TEST(copy_choice, believes_no_single_copy) {
-  for (const bool streaming_is_faster : {false, true}) {
-    for (const bool hits_streaming : {false, true}) {
-      copy_choice c(machine::lap_bytes);
-      unsigned timed = 0;
-      for (unsigned i = 0; i < 4 * machine::lap; ++i) {
-        const copy_choice::turn t = c.next(machine::bytes);
-        if (!t.timed) continue;
-        const bool is_hit = t.streaming == hits_streaming && timed++ % 9 < 4;
-        c.took(4096, is_hit ? 1'000'000U : t.streaming == streaming_is_faster ? 1000U : 2000U);
-      }
-      EXPECT_EQ(c.streams(), streaming_is_faster) << hits_streaming;
-    }
-  }
-}
-
-TEST(copy_choice, changes_nothing_for_what_is_hardly_better) {
-  copy_choice c(machine::lap_bytes);
-  machine{.cached = 1, .streaming = .95}.copy(c, 3 * machine::trials);
-  EXPECT_FALSE(c.streams());
-}
 
 constexpr std::uint64_t moment = 100;
 

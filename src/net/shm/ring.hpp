@@ -13,7 +13,7 @@
 #include <cstring>
 #include <span>
 
-#include "net/shm/copy_choice.hpp"
+#include "base/quicker_way.hpp"
 #include "net/shm/streaming_copy.hpp"
 #include "net/wire.hpp"
 #include "os/clock.hpp"
@@ -64,13 +64,13 @@ class ring_writer {
       std::memcpy(at, &skip_mark, sizeof(skip_mark));
       at = data_;
     }
-    copy_choice::turn turn{};
+    quicker_way::turn turn{};
     if (has_streaming_copy && std::max(head.size(), body.size()) >= choice_bytes_min)
       turn = choice_.next(head.size() + body.size());
     const std::uint64_t began = turn.timed ? os::ticks() : 0;
     std::memcpy(at, &h, sizeof(h));
-    copy(at + sizeof(h), head, turn.streaming);
-    copy(at + sizeof(h) + head.size(), body, turn.streaming);
+    copy(at + sizeof(h), head, turn.second);
+    copy(at + sizeof(h) + head.size(), body, turn.second);
     tail_ += skipped + wanted;
     // Pairs with the load in ring_reader::refresh(): who sees the tail sees the record.
     words_->tail.store(tail_, std::memory_order_release);
@@ -79,7 +79,7 @@ class ring_writer {
     // the tail. An exchange would do, but shows the tail only after the record's lines have come.
     detail::asymmetric_fences::full();
     // With the fence, which waits for all before it.
-    if (turn.timed) choice_.took(head.size() + body.size(), os::ticks() - began);
+    if (turn.timed) choice_.took(turn, head.size() + body.size(), os::ticks() - began);
     return true;
   }
 
@@ -122,7 +122,9 @@ class ring_writer {
   ring_words* words_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
-  copy_choice choice_;
+  // Second: past the caches. Only the writer's time counts: it is the one that waits for lines, and
+  // while messages follow each other the slower side.
+  quicker_way choice_;
   std::uint64_t populated_ = 0;  // up to there it has memory
   std::uint64_t tail_ = 0;
   std::uint64_t head_seen_ = 0;

@@ -3,7 +3,7 @@
 // first fetches the line that it changes, and here the other core holds that: it has read what was
 // there before. Where cores share a cache that is quick. Where they do not, a line takes a message
 // there and back, and a store without a fetch is several times as fast, though the other core then
-// reads from memory. Which one it is, copy_choice measures. (Intel 64 and IA-32 Architectures
+// reads from memory. Which one it is, the ring's writer measures. (Intel 64 and IA-32 Architectures
 // Software Developer's Manual, volume 1, 10.4.6.2, "Caching of temporal versus non-temporal data".)
 #pragma once
 #include <cstddef>

@@ -1,43 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of two ways of copying into a ring is the faster one here and now: every so often a lap is
-// written the other way, the last copies before it and the first ones after it are timed, and the
+// Which of two ways of doing something is the quicker one here and now: every so often a lap is
+// done the other way, the last steps before it and the first ones after it are timed, and the
 // better way is kept. Where the threads of both sides run decides, and threads move, and the cores
-// of a virtual machine too. A whole lap, because what a store costs depends on how the place was
-// written to the last time. Only the writer's time counts: it is the one that waits for lines, and
-// while messages follow each other the slower side.
+// of a virtual machine too. A whole lap, because what a step costs may depend on how the steps
+// before were done.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-namespace strata::net::shm {
+namespace strata {
 
-class copy_choice {
+class quicker_way {
  public:
-  // Copies of each way that are timed; their median counts, as a thread may lose its core.
+  // Steps of each way that are timed; their median counts, as a thread may lose its core.
   static constexpr unsigned samples = 9;
   // Laps from one trial to the next: the first one touches memory for the first time. Then more and
   // more while nothing changes, so that a way three times slower costs three in a hundred.
   static constexpr unsigned rest_least = 1, rest_most = 64;
 
-  copy_choice() = default;
-  explicit copy_choice(std::size_t lap_bytes) noexcept : lap_bytes_(lap_bytes) {}
+  quicker_way() = default;
+  explicit quicker_way(std::size_t lap_bytes) noexcept : lap_bytes_(lap_bytes) {}
 
   struct turn {
-    bool streaming;
+    bool second;
     bool timed;
+    unsigned stage;
   };
-  // Of the next copy, of so many bytes. One that is timed is to be told of, before the next turn.
+  // Of the next step, about so many bytes. One that is timed is to be told of, if it ends well.
   [[nodiscard]] turn next(std::size_t bytes) noexcept {
     gone_ += bytes;
     if (phase_ == phase::resting && gone_ > rest_ * lap_bytes_) begin(phase::timing_this);
     if (phase_ == phase::trying && gone_ > lap_bytes_) begin(phase::timing_other);
     const bool other = phase_ == phase::trying || phase_ == phase::timing_other;
-    return {streaming_ != other, phase_ == phase::timing_this || phase_ == phase::timing_other};
+    return {second_ != other, phase_ == phase::timing_this || phase_ == phase::timing_other,
+            stage_};
   }
-  // A timed one of so many bytes took so many ticks.
-  void took(std::size_t bytes, std::uint64_t ticks) noexcept {
+  // A timed one about so many bytes took so many ticks. Those that are told late count for nothing.
+  void took(const turn& t, std::size_t bytes, std::uint64_t ticks) noexcept {
+    if (t.stage != stage_) return;
     timed_[count_] = static_cast<double>(ticks) / static_cast<double>(bytes);
     if (++count_ < samples) return;
     std::nth_element(timed_.begin(), timed_.begin() + samples / 2, timed_.end());
@@ -48,11 +50,11 @@ class copy_choice {
     }
     // A way that is hardly better is not worth a change.
     const bool changes = each < .9 * this_;
-    streaming_ = streaming_ != changes;
+    second_ = second_ != changes;
     rest_ = changes ? rest_least : std::min(2 * rest_, rest_most);
     begin(phase::resting);
   }
-  [[nodiscard]] bool streams() const noexcept { return streaming_; }
+  [[nodiscard]] bool is_second() const noexcept { return second_; }
 
  private:
   enum class phase { resting, timing_this, trying, timing_other };
@@ -61,16 +63,18 @@ class copy_choice {
     phase_ = p;
     gone_ = 0;
     count_ = 0;
+    ++stage_;
   }
 
   std::size_t lap_bytes_ = 0;
   std::size_t gone_ = 0;  // in this phase
   phase phase_ = phase::resting;
+  unsigned stage_ = 0;
   unsigned rest_ = rest_least;
   unsigned count_ = 0;
-  bool streaming_ = false;
+  bool second_ = false;
   double this_ = 0;
   std::array<double, samples> timed_{};
 };
 
-}  // namespace strata::net::shm
+}  // namespace strata
