@@ -238,7 +238,10 @@ TEST(simulated_messages, arrive_by_transfers_too) {
 
 // Nothing is lost or counted twice, no room is, and no request is left behind.
 TEST(simulated_messages, arrive_where_there_is_often_no_memory_to_send_them) {
-  for (const std::uint64_t seed : seeds()) {
+  std::vector<std::uint64_t> all = seeds();
+  // There the last message is received while room for others is still being given back.
+  if (all.size() > 1) all.push_back(13'697'567'149'616);
+  for (const std::uint64_t seed : all) {
     STRATA_WITH_SEED(seed);
     constexpr net::node_id nodes = 3;
     conversation c(nodes, {}, seed, {}, seed % 2 == 0 ? 50'000 : net::transfers::never);
@@ -253,6 +256,8 @@ TEST(simulated_messages, arrive_where_there_is_often_no_memory_to_send_them) {
     }
     c.run(200);
     EXPECT_GT(refused, 100U);
+    // What is still under way is counted at one end only.
+    EXPECT_FALSE(c.world().run([] { return false; }));
     std::uint64_t sent = 0, received = 0;
     for (net::node_id n = 0; n < nodes; ++n) {
       c.job().node(n).says = nullptr;
