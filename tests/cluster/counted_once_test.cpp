@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../sim/errands.hpp"
@@ -89,7 +90,7 @@ class node_with_tasks final : public taskless_node,
   }
 
   void post(node_id, kind k, std::span<const std::byte>, std::span<const std::byte>) override {
-    if (k == kind::tokens && !has_memory) throw std::bad_alloc();
+    if ((k == kind::tokens || k == kind::shelf_room) && !has_memory) throw std::bad_alloc();
     said.push_back(k);
   }
   [[nodiscard]] node_id self() const noexcept override { return 0; }
@@ -130,7 +131,12 @@ class node_with_tasks final : public taskless_node,
   [[nodiscard]] unsigned offered() const noexcept override {
     return static_cast<unsigned>(on_shelf.size());
   }
-  net::taken_thing take(node_id, std::byte*) noexcept override { return {}; }
+  net::taken_thing take(node_id, std::byte* into) noexcept override {
+    std::copy(on_other_shelf.begin(), on_other_shelf.end(), into);
+    const std::size_t n = std::exchange(on_other_shelf, {}).size();
+    if (n == 0) return {};
+    return {.how = net::take_outcome::taken, .bytes = n, .tell_owner = true};
+  }
 
   void hear_a_wish(wish w) {
     const std::array<std::uint32_t, 2> request{8, static_cast<std::uint32_t>(w)};
@@ -152,6 +158,7 @@ class node_with_tasks final : public taskless_node,
   unsigned failures = 0;
   std::deque<detail::task*> tasks;
   std::deque<std::vector<std::byte>> on_shelf;
+  std::vector<std::byte> on_other_shelf;
   std::vector<kind> said;
 
  private:
@@ -219,6 +226,22 @@ TEST(counted_once, are_tasks_of_the_shelf_that_there_is_no_memory_to_send) {
   n.all.balance.feed(n.worker);
   EXPECT_EQ(n.times(kind::tokens), 1U) << "the other one still waits";
   EXPECT_EQ(n.on_shelf.size(), 0U);
+}
+
+// Nobody else knows of a task that has been taken; its owner hears of room when somebody asks.
+TEST(counted_once, are_tasks_of_another_shelf_whose_owner_cannot_be_told) {
+  node_with_tasks n;
+  writer token;
+  token.add(test::token_errand::code.identity()).add(std::uint64_t{0});
+  n.on_other_shelf.assign(token.bytes().begin(), token.bytes().end());
+  node_id whose = 0;
+  detail::next_take after;
+  detail::task* const t = n.all.shelf.take(n.worker, whose, after);
+  ASSERT_NE(t, nullptr);
+  n.tasks.push_back(t);
+  EXPECT_EQ(whose, 1);
+  EXPECT_EQ(n.all.counts.received, 1U);
+  EXPECT_EQ(n.times(kind::shelf_room), 0U);
 }
 
 // A call whose node has no memory for it when it arrives.

@@ -64,7 +64,11 @@ detail::task* shelving::take_from(node_id node, detail::worker& w, detail::next_
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
   taken_.fetch_add(1, std::memory_order_relaxed);
   after = {t.next_word, t.next_place};
-  if (t.tell_owner) mail_.post(node, kind::shelf_room, {});
+  try {
+    if (t.tell_owner) mail_.post(node, kind::shelf_room, {});
+  } catch (const std::bad_alloc&) {
+    // It looks again when somebody asks it. The task has been taken, and nobody else has it.
+  }
   return task;
 }
 
