@@ -8,8 +8,10 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cluster/links/forwarding.hpp"
@@ -36,6 +38,7 @@ class valve : public net::transport {
   net::send_outcome try_send(node_id to, net::header h, std::span<const std::byte> head,
                              std::span<const std::byte> body) override {
     const std::lock_guard lock(mutex_);
+    if (std::exchange(has_no_memory_, false)) throw std::bad_alloc();
     if (to == 2 && !open_) return net::send_outcome::would_block;
     sent s{to, h, {head.begin(), head.end()}};
     s.payload.insert(s.payload.end(), body.begin(), body.end());
@@ -67,6 +70,10 @@ class valve : public net::transport {
     }
     wake_sender();
   }
+  void refuse_once() {
+    const std::lock_guard lock(mutex_);
+    has_no_memory_ = true;
+  }
   std::vector<sent> all() {
     const std::lock_guard lock(mutex_);
     return all_;
@@ -75,7 +82,7 @@ class valve : public net::transport {
  private:
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool woken_ = false, open_ = false;
+  bool woken_ = false, open_ = false, has_no_memory_ = false;
   std::vector<sent> all_;
 };
 
@@ -173,6 +180,44 @@ class breaking_valve final : public valve {
     return {.reliable = true, .name = "valve", .may_break = true};
   }
 };
+
+// Nobody else knows of what goes by it any more, nor says its words for it.
+TEST(gateway, says_all_in_the_end_where_there_was_no_memory) {
+  breaking_valve v;
+  links l(1, {&v}, routes(1, 3, &row), links::traits{false, true});
+  const forwarded_head what{static_cast<net::message_kind>(kind::put), 0, 2, 1};
+  v.refuse_once();
+  EXPECT_NO_THROW(l.forward(what, {}));
+  v.refuse_once();
+  EXPECT_NO_THROW(l.has_come(0, kind::put, std::size_t{1} << 20));
+  v.refuse_once();
+  EXPECT_NO_THROW(l.pass_on(0, {}, {}, {2, 0}));
+  const std::vector<std::byte> payload(std::size_t{2} << 20);
+  v.refuse_once();
+  EXPECT_NO_THROW(l.forward(what, payload));
+  const std::vector<kind> kinds{kind::confirmed, kind::detour, kind::hold};
+  const auto all = v.all();
+  ASSERT_EQ(all.size(), kinds.size());
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    EXPECT_EQ(all[i].to, 0) << i;
+    EXPECT_EQ(static_cast<kind>(all[i].h.kind), kinds[i]) << i;
+  }
+  EXPECT_EQ(l.queued_bytes(2), 2 * (sizeof(net::header) + sizeof what) + payload.size());
+}
+
+// Nor of what was kept back for one that has come now.
+TEST(neighbours, get_all_that_was_kept_back_where_there_was_no_memory) {
+  valve v;
+  links l(0, {&v}, routes(0, 3, &row), links::traits{true, false});
+  l.keep_back(2, true);
+  for (std::uint32_t i = 0; i < 3; ++i) l.post(2, kind::put, std::as_bytes(std::span(&i, 1)), {});
+  v.refuse_once();
+  l.keep_back(2, false);
+  const auto all = v.all();
+  ASSERT_EQ(all.size(), 3U);
+  for (std::uint32_t i = 0; i < 3; ++i)
+    EXPECT_EQ(content<std::uint32_t>(all[i].payload, sizeof(forwarded_head)), i);
+}
 
 // The connection ends on which a gateway's source waits for room: it need not wait any more when
 // all that waited there has gone around.

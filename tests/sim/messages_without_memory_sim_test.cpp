@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "../common/refused_new.hpp"
+#include "cluster/links/detour_words.hpp"
+#include "cluster/ways/succession.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
 #include "strata/message.hpp"
@@ -22,6 +24,10 @@ namespace strata::test {
 namespace {
 
 using net::node_id;
+
+// Of a message by other nodes, and what they keep of it besides their own heads.
+constexpr std::size_t by_others_bytes = 3001;
+constexpr std::size_t by_others_kept = sizeof(messages::message_head) + by_others_bytes;
 
 // Who looks at all lanes afterwards finds no entry without one.
 TEST(simulated_without_memory, what_cannot_be_sent_leaves_nothing) {
@@ -137,6 +143,79 @@ TEST(simulated_without_memory, messages_of_other_nodes_are_not_lost) {
       }
     }
   }
+}
+
+// By a gateway, or by who sends around a connection that has ended, and has no memory for what it
+// keeps of them: nobody else would send them again, nor hear of it.
+void send_by_node_1(std::uint64_t seed, const cluster::routes::link_cost& links, bool goes_around,
+                    std::size_t refused) {
+  constexpr node_id nodes = 3;
+  const auto content = [](int i) { return std::vector<std::byte>(by_others_bytes, std::byte(i)); };
+  program_job p(seed, {.nodes = nodes, .links = links});
+  endpoint_id to;
+  p.begin(2, [&] {
+    endpoint mine;
+    to = mine.id();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(mine.receive_message().content, content(i));
+  });
+  p.begin(0, [&] {
+    endpoint mine;
+    while (!to) p.pause(100'000);
+    if (goes_around) p.job->tear(0, 2);
+    mine.send(to, 1, content(0));
+    p.job->node(0).pause(300'000);
+    mine.send(to, 1, content(1));
+    {
+      const refused_new first_try(refused, refused, 1);
+      while (refused_new::refused() == 0) p.pause(100'000);
+    }
+    mine.send(to, 1, content(2));
+  });
+  p.run();
+  std::uint64_t sent = 0, received = 0;
+  const auto is_even = [&] {
+    sent = received = 0;
+    for (node_id n = 0; n < nodes; ++n) {
+      sent += p.job->node(n).protocols.counts.sent;
+      received += p.job->node(n).protocols.counts.received;
+    }
+    return sent == received;
+  };
+  EXPECT_TRUE(p.world.run(is_even, p.now_ns() + 1'000 * program_job::ms))
+      << sent << " sent, " << received << " received";
+}
+
+TEST(simulated_without_memory, messages_by_other_nodes_are_not_lost) {
+  const auto row = [](node_id a, node_id b) -> std::optional<std::int64_t> {
+    return a + 1 == b || b + 1 == a ? std::optional<std::int64_t>(1) : std::nullopt;
+  };
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    send_by_node_1(seed, row, false, sizeof(cluster::forwarded_head) + by_others_kept);
+  }
+}
+
+TEST(simulated_without_memory, messages_around_a_connection_are_not_lost) {
+  const auto all = [](node_id, node_id) { return std::optional<std::int64_t>(1); };
+  constexpr std::size_t head = sizeof(cluster::detour_words::head) + 2 * sizeof(node_id);
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    send_by_node_1(seed, all, true, head + by_others_kept);
+  }
+}
+
+// What comes by a new way before its turn.
+TEST(simulated_without_memory, messages_before_their_turn_are_not_lost) {
+  constexpr std::uint32_t table = 1;
+  cluster::succession others(2);
+  others.await(1, true, table);
+  const std::vector<std::byte> payload(by_others_kept);
+  {
+    const refused_new first_try(by_others_kept, by_others_kept, 1);
+    EXPECT_TRUE(others.keeps(1, table, cluster::kind::message, payload));
+    EXPECT_EQ(refused_new::refused(), 1U);
+  }
+  EXPECT_EQ(others.ended(1).size(), 1U);
 }
 
 // Large ones that the network moves: where they are expected, and where they are given.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cluster/links/forwarding.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 #include "net/causality.hpp"
 #include "os/clock.hpp"
 #include "strata/detail/check.hpp"
@@ -126,7 +127,9 @@ void links::forward(const forwarded_head& what, std::span<const std::byte> paylo
   const node_id next = tables_.next(what.ways, what.destination);
   if (next == self_) throw malformed("something to forward to where no way leads");
   forwarded_.fetch_add(1, std::memory_order_relaxed);
-  send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
+  // Nobody else knows of it any more.
+  retry_without_memory(
+      [&] { send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload); });
   tell_if_too_much(next, {what.source, what.destination});
 }
 

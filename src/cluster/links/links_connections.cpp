@@ -6,6 +6,7 @@
 
 #include "cluster/links/detours.hpp"
 #include "cluster/links/links.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 
 namespace strata::cluster {
 
@@ -16,7 +17,9 @@ void links::has_come(node_id neighbour, kind k, std::size_t bytes) {
 
 void links::confirm(node_id neighbour, back_room& b) {
   const std::uint64_t come = b.come.confirm();
-  send(neighbour, kind::confirmed, std::as_bytes(std::span(&come, 1)), {});
+  // It counts as confirmed.
+  retry_without_memory(
+      [&] { send(neighbour, kind::confirmed, std::as_bytes(std::span(&come, 1)), {}); });
 }
 
 void links::on_confirmed(node_id neighbour, std::uint64_t come) {
@@ -151,7 +154,8 @@ void links::begin_anew(node_id neighbour, net::transport& way) {
 
 void links::pass_on(node_id next, std::span<const std::byte> head,
                     std::span<const std::byte> payload, const flow& f) {
-  send(next, kind::detour, head, payload);
+  // As forward().
+  retry_without_memory([&] { send(next, kind::detour, head, payload); });
   tell_if_too_much(next, f);
 }
 
@@ -180,13 +184,15 @@ bool links::send_around(back_room& b) {
       // When the node ends, nobody may make room any more.
       if (queued_bytes(first) > queued_bytes_max && !stopping_.load(std::memory_order_relaxed))
         return false;
+      // Before it is taken out: nobody else knows of it then.
+      head =
+          retry_without_memory([&] { return detour_head(self_, b.waiting.front().k, b.detour); });
       m = b.waiting.pop();
       if (b.stands == back_room::connection::ending) --b.last_by_detour;
-      head = detour_head(self_, m.k, b.detour);
       if (head.size() + m.payload.size() > net::payload_bytes_max) b.is_too_far = true;
     }
     if (head.size() + m.payload.size() <= net::payload_bytes_max)
-      send(first, kind::detour, head, m.payload);
+      retry_without_memory([&] { send(first, kind::detour, head, m.payload); });
   }
 }
 

@@ -5,22 +5,24 @@
 #include <optional>
 
 #include "cluster/links/links.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 
 namespace strata::cluster {
 
+// What waits has been taken in: of that nobody is to hear that it failed.
 void links::tell_of_too_much(node_id next, const flow& f) {
   back_room& b = peers_[next].back();
-  std::optional<std::uint16_t> word;
-  {
+  const auto word = retry_without_memory([&]() -> std::optional<std::uint16_t> {
     const std::lock_guard lock(b.mutex);
-    if (!b.waiting.empty()) word = b.told.hold(f);
-  }
+    if (b.waiting.empty()) return std::nullopt;
+    return b.told.hold(f);
+  });
   if (word) tell(f, *word);
 }
 
 void links::tell(const flow& f, std::uint16_t number) {
   const held_head head{f.second, number};
-  post(f.first, kind::hold, std::as_bytes(std::span(&head, 1)), {});
+  retry_without_memory([&] { post(f.first, kind::hold, std::as_bytes(std::span(&head, 1)), {}); });
 }
 
 void links::hold(node_id gateway, reader r) {

@@ -7,6 +7,7 @@
 
 #include "cluster/links/forwarding.hpp"
 #include "cluster/links/links.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 
 namespace strata::cluster {
 
@@ -35,8 +36,12 @@ void links::keep_back(node_id node, bool kept) {
     if (p.next != node) {
       const std::deque<message_copy> all = b.waiting.take_kept();
       if (ways_change_) lock.unlock();  // see dispatch()
-      for (const message_copy& q : all)
-        send(p.next, kind::forward, forwarding_head(q.k, self_, node, b.table, {}), q.payload);
+      // They are nowhere else any more.
+      for (const message_copy& q : all) {
+        retry_without_memory([&] {
+          send(p.next, kind::forward, forwarding_head(q.k, self_, node, b.table, {}), q.payload);
+        });
+      }
       return;
     }
     b.waiting.queue_kept();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cluster/words/message_copy.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 
 namespace strata::cluster {
 
@@ -37,7 +38,8 @@ class succession {
     source& s = from_[n];
     const bool by_new_way = table ? *table == s.table : !s.old_is_direct;
     if (!by_new_way) return false;
-    s.kept.push_back(copy_of(k, payload, {}));
+    // Nobody else knows of it any more.
+    retry_without_memory([&] { s.kept.push_back(copy_of(k, payload, {})); });
     return true;
   }
 
