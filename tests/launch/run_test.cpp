@@ -446,8 +446,10 @@ TEST(run, a_file_that_is_no_program_is_refused) {
   expect_refused({"run", path}, "is not executable");
   write(path, "not a program\n");
   expect_refused({"run", "-n", "2", path}, "it is no program of this system");
-  write(path, "#!/bin/sh\r\ntrue\r\n");
-  expect_refused({"run", path}, "is a script whose lines end as on Windows (CR LF)");
+  for (const char* const first : {"#!/bin/sh", "#!/usr/bin/env sh"}) {
+    write(path, std::string(first) + "\r\ntrue\r\n");
+    expect_refused({"run", path}, "is a script whose lines end as on Windows (CR LF)");
+  }
   const std::string interpreter = path + "-interpreter";
   write(interpreter, "#!/no/such/sh\n");
   write(path, "#! " + interpreter + "\n");

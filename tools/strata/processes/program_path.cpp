@@ -35,9 +35,13 @@ std::string runnable(const fs::path& path) {
   if (file && file.get() == '#' && file.get() == '!' && std::getline(file, line)) {
     // As the kernel cuts it: to it the end of a line on Windows is a part of the name.
     const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
-    const std::string interpreter =
-        line.substr(begin, std::min(line.find_first_of(" \t", begin), line.size()) - begin);
-    if (interpreter.ends_with('\r')) {
+    const std::size_t end = std::min(line.find_first_of(" \t", begin), line.size());
+    const std::string interpreter = line.substr(begin, end - begin);
+    // Of `env sh` the name that env looks for; with a flag env splits what follows, and drops it.
+    const bool env_looks =
+        fs::path(interpreter).filename() == "env" && line.ends_with('\r') &&
+        line[std::min(line.find_first_not_of(" \t", end), line.size() - 1)] != '-';
+    if (interpreter.ends_with('\r') || env_looks) {
       throw user_error(path.string() +
                        " is a script whose lines end as on Windows (CR LF), which the system does "
                        "not run; sed -i 's/\\r$//' mends it");
