@@ -281,6 +281,23 @@ TEST(signals, nor_does_a_job_that_others_have_stopped_when_its_shell_is_killed) 
   c.wait_for_no_process();
 }
 
+// The kernel stops no such job that has no guard: what it reads from the terminal ends at once.
+TEST(signals, nor_does_one_that_others_stop_when_its_shell_has_ended) {
+  const char* const shell =
+      "set -m; sh -c '\"$0\" \"$@\" & echo launcher $! there' \"$0\" \"$@\" & "
+      "wait; echo alone; set +m; exec sleep 1000";
+  command c(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
+            {.variables = {}, .input = {}, .around = {"bash", "-c", shell}});
+  ASSERT_TRUE(c.wait_for_output("ready\n"));
+  ASSERT_TRUE(c.wait_for_output("alone\n"));
+  const pid_t launcher = number_after(c, "launcher ");
+  ::kill(-::getpgid(launcher), SIGTTIN);
+  for (char state = 'T'; state != 'Z' && state != 0; state = state_of(launcher)) ::sched_yield();
+  c.signal(SIGKILL);
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
+}
+
 TEST(signals, a_killed_guard_leaves_nothing) {
   command c(run(two, ready_then({"orphan"}, {"@0:parent:9", "sleep"})));
   EXPECT_EQ(c.wait(), 137) << c.err();

@@ -95,7 +95,7 @@ class guard {
       std::array<pollfd, 3> events{pollfd{requests_, POLLIN, 0}, pollfd{signals_.get(), POLLIN, 0},
                                    pollfd{waiting_.empty() ? -1 : reports_, POLLOUT, 0}};
       const int count =
-          ::poll(events.data(), events.size(), overseen_.empty() ? -1 : look_at_overseers_ms);
+          ::poll(events.data(), events.size(), is_to_look() ? look_at_overseers_ms : -1);
       if (count == 0) continue_if_left_alone();
       if (count <= 0) continue;
       if (events[1].revents != 0) read_signals();
@@ -161,16 +161,22 @@ class guard {
     if (overseen_.empty() && group_ != 0) overseen_ = overseen_in(group_, ::getpid());
   }
 
-  // The kernel stops the whole group where one of it reads the terminal in the background, and the
-  // launcher cannot tell us.
-  void note_stop_by_others(pid_t pid, bool stopped) {
-    if (!stopped) {
-      if (stopped_.erase(pid) != 0 && stopped_.empty() && !paused_) overseen_.clear();
-    } else if (::getpgid(pid) == group_) {
+  // The kernel stops the whole group where one of it uses the terminal in the background, and the
+  // launcher cannot tell us. Where no shell is left by then it would not, but for us.
+  void note_stop_by_others(pid_t pid, int wait_status) {
+    if (!WIFSTOPPED(wait_status)) {
+      if (stopped_.erase(pid) == 0 || !stopped_.empty()) return;
+      for_us_alone_ = false;
+      if (!paused_) overseen_.clear();
+    } else if (::getpgid(pid) == group_ && group_ != 0) {
       stopped_.insert(pid);
       look_for_overseers();
+      const int by = WSTOPSIG(wait_status);
+      if (overseen_.empty() && (by == SIGTTIN || by == SIGTTOU)) for_us_alone_ = true;
     }
   }
+
+  [[nodiscard]] bool is_to_look() const { return for_us_alone_ || !overseen_.empty(); }
 
   // As the kernel does with a stopped group when the last shell that could continue it has ended.
   // It never sees that of the launcher's: we are in its session, and the parent of nodes.
@@ -179,6 +185,7 @@ class guard {
     if (std::find_first_of(now.begin(), now.end(), overseen_.begin(), overseen_.end()) != now.end())
       return;
     overseen_.clear();
+    for_us_alone_ = false;
     ::kill(-group_, SIGHUP);
     ::kill(-group_, SIGCONT);
   }
@@ -194,7 +201,7 @@ class guard {
     int wait_status = 0;
     for (pid_t pid = 0;
          (pid = ::waitpid(-1, &wait_status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
-      note_stop_by_others(pid, WIFSTOPPED(wait_status));
+      note_stop_by_others(pid, wait_status);
       if (WIFSTOPPED(wait_status) || WIFCONTINUED(wait_status)) continue;
       const auto known = running_.extract(pid);
       if (!known) continue;
@@ -224,6 +231,7 @@ class guard {
   std::string waiting_;                     // reports
   bool paused_ = false;                     // by the launcher
   std::set<pid_t> stopped_;                 // of our children in our ward's group
+  bool for_us_alone_ = false;               // it is stopped since the kernel takes us for a shell
   std::vector<overseen_process> overseen_;  // while the job is stopped: of our ward's group, then
 };
 
