@@ -28,6 +28,12 @@ class best_teller {
     is_telling_ = false;
     return true;
   }
+  // Another one is to be sent when that has been heard.
+  [[nodiscard]] bool has_more() noexcept {
+    const uninterrupted guard;
+    const std::lock_guard lock(lock_);
+    return has_changed_;
+  }
 
  private:
   spin_lock lock_;  // fibers must not wait, nor who handles messages

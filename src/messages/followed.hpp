@@ -4,6 +4,7 @@
 // entry of its own first, and then asks the object's node to be told; so what that one tells finds
 // the entry there, or has happened before the question and is in the answer.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -88,6 +89,13 @@ class followed_objects {
     for (const auto& [number, known] : all_) {
       if (known->home == home) known->answer.give(home_answer::left);
     }
+  }
+  // Whether it is so of an entry. is() is short.
+  template <class Is>
+  [[nodiscard]] bool any_of(Is is) noexcept {
+    const strata::detail::uninterrupted guard;
+    const std::lock_guard lock(lock_);
+    return std::any_of(all_.begin(), all_.end(), [&](const auto& one) { return is(*one.second); });
   }
   // For tests.
   [[nodiscard]] std::size_t size() noexcept {

@@ -121,8 +121,11 @@ bool messenger::holds_something() {
     const std::lock_guard lock(p.lock);
     open |= p.id != endpoint_id();
   });
+  // What is better than that is said when it has been heard.
+  const bool has_more_to_tell = bests.any_of(
+      [this](auto& known) { return has(known.home) && known.here.reports.has_more(); });
   // Or tokens are on their way whose arguments are still to be fetched from here.
-  return open || large_values->size() != 0;
+  return open || has_more_to_tell || large_values->size() != 0;
 }
 
 void messenger::hand_over() {

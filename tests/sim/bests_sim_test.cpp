@@ -3,8 +3,11 @@
 // to know the best, nobody ever a worse one than before, and nobody waits for ever.
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "expected_error.hpp"
 #include "messages/messenger.hpp"
@@ -101,6 +104,51 @@ TEST_F(simulated_bests, go_on_when_a_node_that_follows_leaves) {
       may_end = true;
     });
     p.run([&] { return has_left && may_end && p.stacks() == 0; });
+  }
+}
+
+void find_twice(best_handle<unsigned> all) {
+  const best_here<unsigned> best = all.here();
+  (void)best.improve(10);
+  (void)best.improve(20);
+}
+
+// One node calls it where it is about to leave, when the best's node says nothing to it any more:
+// it hears of the first one, and does not say so in time.
+TEST_F(simulated_bests, have_what_a_node_has_found_before_it_leaves) {
+  constexpr node_id leaver = 2, late = 0;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = everybody, .founders = 3});
+    std::optional<best_handle<unsigned>> all;
+    bool is_followed = false, says_nothing = false, has_waited = false, has_left = false;
+    p.job->node(home).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+      says_nothing |= k == cluster::kind::farewell;
+      return false;
+    };
+    p.job->node(late).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+      return k == cluster::kind::farewell && !std::exchange(has_waited, true);
+    };
+    p.begin(home, [&] {
+      shared_best<unsigned> mine(0U);
+      all = mine.handle();
+      while (!has_left) p.pause(100'000);
+      EXPECT_EQ(mine.of_all_nodes(), 20U);
+    });
+    p.begin(leaver, [&] {
+      while (!all) p.pause(100'000);
+      (void)all->here();
+      is_followed = true;
+    });
+    p.begin(late, [&] {
+      while (!is_followed) p.pause(100'000);
+      p.world.at(p.now_ns(), [&] { p.job->leave(leaver, [&] { has_left = true; }); });
+      while (!has_waited || !says_nothing) p.pause(100'000);
+      call<find_twice>(on_node{leaver}, *all);
+      p.world.at(p.now_ns(),
+                 [&] { p.job->node(late).handle(leaver, cluster::kind::farewell, {}); });
+    });
+    p.run([&] { return has_left && p.stacks() == 0; });
   }
 }
 
