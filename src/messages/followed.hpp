@@ -59,7 +59,7 @@ class followed_objects {
         ask(*known);
       } catch (...) {
         known->is_forgotten = true;
-        forget(number);
+        forget(number, known.get());
         throw;
       }
       known->is_told.store(true, std::memory_order_release);
@@ -73,12 +73,13 @@ class followed_objects {
     const auto found = all_.find(number);
     return found == all_.end() ? nullptr : found->second;
   }
-  void forget(std::uint64_t number) noexcept {
+  // which: that one alone, and none that others have made since; null: whichever there is.
+  void forget(std::uint64_t number, const entry* which = nullptr) noexcept {
     std::shared_ptr<entry> last;  // ends without the lock
     const strata::detail::uninterrupted guard;
     const std::lock_guard lock(lock_);
     const auto found = all_.find(number);
-    if (found == all_.end()) return;
+    if (found == all_.end() || (which != nullptr && found->second.get() != which)) return;
     last = std::move(found->second);
     all_.erase(found);
   }

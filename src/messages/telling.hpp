@@ -25,11 +25,11 @@ class home_answer {
   [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
   // By who handles messages; the first counts. value: that of `there`.
   void give(kind_of k, std::uint64_t value = 0) noexcept {
-    if (k == there) value_ = value;  // which the home says once
-    kind_of before = none;
-    if (kind_.compare_exchange_strong(before, k, std::memory_order_release,
-                                      std::memory_order_relaxed))
-      strata::detail::unpark(this, UINT32_MAX);
+    // Who asks may be reading it. A home may say so twice: to one who gave up, too.
+    if (kind_.load(std::memory_order_relaxed) != none) return;
+    if (k == there) value_ = value;
+    kind_.store(k, std::memory_order_release);
+    strata::detail::unpark(this, UINT32_MAX);
   }
 
  private:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "messages/followed.hpp"
 #include "messages/named_objects.hpp"
 #include "strata/blocking.hpp"
 #include "strata/fiber.hpp"
@@ -61,6 +62,23 @@ TEST(named_objects, are_held_as_what_they_are) {
   all.let_go(8);
   EXPECT_TRUE(all.end(8));
   EXPECT_EQ(all.hold(8, &kinds[0]), nullptr);
+}
+
+// Its node has told of its end while somebody asked, and somebody else asks again before the first
+// one hears so.
+TEST(followed_objects, are_forgotten_by_who_made_them) {
+  messages::followed_objects<std::atomic<int>> all;
+  const auto second = [](const auto&) {};
+  const auto first = [&](const auto&) {
+    all.forget(1);
+    (void)all.follow(1, 0, second);
+    throw std::range_error("it has ended");
+  };
+  EXPECT_THROW((void)all.follow(1, 0, first), std::range_error);
+  EXPECT_NE(all.find(1), nullptr);
+  EXPECT_THROW((void)all.follow(2, 0, [](const auto&) { throw std::range_error("no"); }),
+               std::range_error);
+  EXPECT_EQ(all.find(2), nullptr);
 }
 
 TEST(named_objects, end_when_nobody_holds_them) {
