@@ -71,6 +71,12 @@ class shared_stop_state {
     }
     spread(&by, number);
   }
+  // That request does not come: the next one is the first.
+  void give_up(std::uint64_t ticket) {
+    const uninterrupted guard;
+    const std::lock_guard lock(lock_);
+    if (ticket != 0 && ticket == first_) first_ = anybody;
+  }
   // Tells this node and all that follow; false: somebody has requested it before. ticket: which no
   // other request has; 0: that was not announced.
   bool request(std::uint64_t number, std::uint64_t ticket) {
@@ -78,7 +84,7 @@ class shared_stop_state {
     {
       const uninterrupted guard;
       const std::lock_guard lock(lock_);
-      if (is_announced_ && (ticket == 0 || ticket != first_)) return false;
+      if (is_announced_ && first_ != anybody && (ticket == 0 || ticket != first_)) return false;
       if (!followers_.empty()) require_stack();
       is_news = !std::exchange(is_announced_, true);
       first_ = 0;
@@ -105,6 +111,7 @@ class shared_stop_state {
   }
 
  private:
+  static constexpr std::uint64_t anybody = UINT64_MAX;
   // by: null outside a runtime.
   void spread(messenger* by, std::uint64_t number) {
     stop_access::announce(here);
@@ -154,8 +161,17 @@ bool stop_handle::request() const {
     // Before the call, for which a worker is needed there.
     here.tell(node(), detail::word_of_stop(number_, messages::told_word::wants, ticket));
   }
-  const auto answer = call<&detail::apply_to_resource<&state::request, state, number, number>>(
-      on_node{node()}, where_, number_, number_, ticket);
+  const auto answer = [&] {
+    try {
+      return call<&detail::apply_to_resource<&state::request, state, number, number>>(
+          on_node{node()}, where_, number_, number_, ticket);
+    } catch (...) {  // perhaps for want of memory, and it has not begun
+      if (ticket != 0)
+        messages::messenger_here()->tell(
+            node(), detail::word_of_stop(number_, messages::told_word::fails, ticket));
+      throw;
+    }
+  }();
   if (!answer.exists) detail::refuse_ended_resource(node());
   return answer.value;
 }
@@ -191,6 +207,10 @@ void hear_at_home_of_stop(messenger& here, net::node_id from, const told_head& h
     if (state) state->announce(here, head.number, head.value);
     return;
   }
+  if (head.word == told_word::fails) {
+    if (state) state->give_up(head.value);
+    return;
+  }
   if (!state) return here.tell(from, word_of_stop(head.number, told_word::ended));
   const bool is_requested = retry_without_memory([&] { return state->follow(from); });
   here.tell(from, word_of_stop(head.number, told_word::answers, is_requested ? 1 : 0));
@@ -219,6 +239,7 @@ void hear_of_stop(messenger& here, net::node_id from, const told_head& head) {
   switch (head.word) {
     case told_word::asks:
     case told_word::wants:
+    case told_word::fails:
       return hear_at_home_of_stop(here, from, head);
     case told_word::answers:
     case told_word::ended:

@@ -92,6 +92,7 @@ enum class told_word : std::uint64_t {
   asks,   // tell this node from now on
   found,  // a better value
   wants,  // a stop is requested
+  fails,  // what was wanted does not come
   // From there.
   answers,  // asks: what the value is, or whether a stop has been requested
   ended,    // answers asks: there is no such object any more

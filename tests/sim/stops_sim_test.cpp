@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -121,6 +122,45 @@ TEST(simulated_stops, are_requested_although_a_node_that_follows_is_lost) {
       mine.reset();
       EXPECT_LE(p.now_ns() - begun_ns, 2 * lost_after_ns);
       may_end = true;
+    });
+    p.run();
+  }
+}
+
+// Its tokens know of the request already; callbacks are called by the one that comes through.
+TEST(simulated_stops, are_requested_again_by_who_had_no_memory_for_it) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 3});
+    std::optional<stop_handle> stop;
+    unsigned following = 0, called = 0;
+    bool is_over = false;
+    const auto follow = [&](const stop_token& here) {
+      const stop_callback counts(here, [&] { ++called; });
+      ++following;
+      while (!is_over) p.pause(100'000);
+    };
+    p.begin(home, [&] {
+      shared_stop mine;
+      stop = mine.handle();
+      follow(mine.token());
+    });
+    p.begin(2, [&] {
+      while (!stop) p.pause(100'000);
+      follow(stop->token());
+    });
+    p.begin(0, [&] {
+      while (following != 2) p.pause(100'000);
+      p.job->node(0).says = [](node_id, cluster::kind k) {
+        if (k == cluster::kind::invoke) throw std::bad_alloc();
+      };
+      EXPECT_THROW((void)stop->request(), std::bad_alloc);
+      p.job->node(0).says = {};
+      p.pause(2 * program_job::ms);
+      EXPECT_TRUE(stop->request());
+      EXPECT_EQ(called, 2U);
+      EXPECT_FALSE(stop->request());
+      is_over = true;
     });
     p.run();
   }
