@@ -132,16 +132,6 @@ std::atomic<pool*>& current_pool() {
 }
 pool& the_pool() { return *current_pool().load(std::memory_order_acquire); }
 
-// Made here, if need be: where it is asked for later nothing may be thrown. False: no memory.
-bool has_pool() noexcept {
-  try {
-    (void)the_pool();
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
-
 std::uint32_t outcome_of(blocking_call& call) {
   return std::atomic_ref(call.done).load(std::memory_order_acquire);
 }
@@ -173,7 +163,7 @@ void forget_blocking_threads() {
 
 void call_blocking(blocking_call& call) {
   scheduler* const home = this_worker().owner;
-  if (home == nullptr || !has_pool()) return call.run(call);
+  if (home == nullptr) return call.run(call);
   const counted_call here(*home);
   call.error = errno_here();
   call.caller = this_place().current;

@@ -10,7 +10,6 @@
 
 #include "../common/refused_new.hpp"
 #include "../sched/support.hpp"
-#include "strata/blocking.hpp"
 #include "strata/future.hpp"
 #include "strata/thread.hpp"
 
@@ -90,15 +89,6 @@ TEST(without_memory_at_thread_exit, a_task_is_not_called) {
         task(2);
       });
   EXPECT_EQ(calls, 1);
-}
-
-// The first, for which there are no OS threads yet: the worker makes it.
-TEST(without_memory, a_blocking_call_is_made) {
-  runtime rt(with_workers(1));
-  rt.run([] {
-    const refused_new none(0);
-    EXPECT_EQ(blocking([] { return 3; }), 3);
-  });
 }
 
 // Its end can tell nobody else what it has no memory for.
