@@ -203,22 +203,6 @@ TEST_F(run, waiting_for_idleness_within_is_misuse) {
   rt.run([&] { blocking([&] { EXPECT_THROW(rt.wait_idle(), misuse_error); }); });
 }
 
-// Of main()'s or of a worker, as a function does that cannot go on.
-TEST(runtime_death, exit_within_a_static_runtime_ends_the_process) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  for (const bool in_a_thread : {false, true}) {
-    EXPECT_EXIT(
-        {
-          static runtime rt(with_workers(2));
-          rt.run([&] {
-            if (!in_a_thread) std::exit(3);
-            thread([] { std::exit(3); }).join();
-          });
-        },
-        ::testing::ExitedWithCode(3), "");
-  }
-}
-
 TEST_F(run, a_root_may_wait_while_its_thread_works_for_others) {
   STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
   // Two roots that wait for each other's stolen branches on two workers.
