@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <ratio>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -252,6 +253,19 @@ TEST(shared_future, all_waiters_get_it) {
   });
 }
 
+// Ticks of 100 ns since 1601, as some file systems count.
+struct since_1601 {
+  using rep = std::int64_t;
+  using period = std::ratio<1, 10'000'000>;
+  using duration = std::chrono::duration<rep, period>;
+  using time_point = std::chrono::time_point<since_1601>;
+  [[maybe_unused]] static constexpr bool is_steady = false;
+  static time_point now() {
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    return time_point(std::chrono::floor<duration>(since_1970) + 11'644'473'600s);
+  }
+};
+
 TEST(future, timed_waits) {
   runtime rt(with_workers(1));
   rt.run([] {
@@ -279,6 +293,11 @@ TEST(future, timed_waits) {
     EXPECT_FALSE(detail::has_come(std::chrono::sys_seconds::max()));
     EXPECT_TRUE(detail::has_come(by_hours::min()));
     EXPECT_TRUE(detail::has_come(steady::now()));
+    const auto in_an_hour = since_1601::now() + 1h;
+    EXPECT_FALSE(detail::has_come(in_an_hour));
+    EXPECT_LT(detail::deadline_at(in_an_hour), INT64_MAX);
+    EXPECT_TRUE(detail::has_come(since_1601::now()));
+    EXPECT_EQ(g.wait_until(since_1601::now() + 2ms), future_status::timeout);
     const std::int64_t passed = detail::deadline_at(by_hours::min());
     EXPECT_LE(passed, detail::deadline_now());
     const auto soon = steady::now() + 1h;

@@ -3,7 +3,9 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace strata::detail {
 
@@ -31,18 +33,23 @@ std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& time) {
 // So long who waits for a clock that can be set waits at most before it looks at that again.
 inline constexpr std::int64_t look_again_ns = 1'000'000'000;
 
-// A time before 285 years ago has passed, and one in more than that is never: both and their
-// distance from now need not be numbers of nanoseconds, which is what they are compared as.
+// A time before 285 years ago has passed, and one in more than that is never: their distance from
+// now need not be a number of nanoseconds. Nor need a time and now be numbers of what both are
+// compared as, on whose range it depends how long ago a clock may have begun.
 enum class far_time { passed, never, no };
 
 template <class Time, class Now>
 far_time is_far(const Time& time, const Now& now) {
   using seconds = std::chrono::duration<double>;
+  using compared = std::common_type_t<typename Time::duration, typename Now::duration>;
   constexpr double most = 9e9;
   const double at = std::chrono::duration_cast<seconds>(time.time_since_epoch()).count();
-  const double left = at - std::chrono::duration_cast<seconds>(now.time_since_epoch()).count();
-  if (at < -most || left < -most) return far_time::passed;
-  return at > most || left > most ? far_time::never : far_time::no;
+  const double here = std::chrono::duration_cast<seconds>(now.time_since_epoch()).count();
+  const double range = 0.97 * std::chrono::duration_cast<seconds>(compared::max()).count();
+  const double left = at - here;
+  if (std::abs(left) <= most && std::abs(at) <= range && std::abs(here) <= range)
+    return far_time::no;
+  return left > 0 ? far_time::never : far_time::passed;
 }
 
 // Whether it is that time by now.
