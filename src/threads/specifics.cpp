@@ -71,8 +71,8 @@ void end_values(std::map<const void*, specific_value>& values) {
 
 void end_specifics(std::map<const void*, specific_value>& values, std::vector<exit_call>& calls) {
   // A call may end an object, a result that nobody has fetched, whose end asks for another one, or
-  // sets a value.
-  for (int round = 0; round < _POSIX_THREAD_DESTRUCTOR_ITERATIONS; ++round) {
+  // sets a value. Until there are none: somebody waits for what each makes ready.
+  for (;;) {
     end_values(values);
     if (calls.empty()) return;
     for (const exit_call& c : std::exchange(calls, {})) c.call(c.argument);

@@ -14,8 +14,8 @@ struct exit_call {
 };
 
 // Destroys the values, in rounds, because their destructors can set others; what is still there
-// after the last round is forgotten, as in POSIX. Then makes the calls; and so on, as often, while
-// these ask for more.
+// after the last round is forgotten, as in POSIX. Then makes the calls; and so on, while these ask
+// for more.
 void end_specifics(std::map<const void*, specific_value>& values, std::vector<exit_call>& calls);
 
 // Of the calling thread, which is one from outside.

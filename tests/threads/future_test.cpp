@@ -355,25 +355,33 @@ TEST(future, at_thread_exit) {
   });
 }
 
-// The end of a result that nobody has fetched asks for another one at the end of its thread.
+// The end of a result that nobody has fetched asks for another one at the end of its thread, whose
+// end may do so again.
 TEST(future, at_the_exit_of_a_thread_that_lets_go_of_another_at_its_exit) {
   struct tells {
     promise<void>* end;
-    explicit tells(promise<void>* p) : end(p) {}
-    tells(tells&& other) noexcept : end(std::exchange(other.end, nullptr)) {}
+    int others;
+    tells(promise<void>* p, int n) : end(p), others(n) {}
+    tells(tells&& other) noexcept : end(std::exchange(other.end, nullptr)), others(other.others) {}
     ~tells() {
-      if (end != nullptr) end->set_value_at_thread_exit();
+      if (end == nullptr) return;
+      if (others == 0)
+        end->set_value_at_thread_exit();
+      else
+        promise<tells>().set_value_at_thread_exit(tells(end, others - 1));
     }
   };
   runtime rt(with_workers(1));
   rt.run([] {
-    promise<void> told;
-    auto f = told.get_future();
-    thread([&] {
-      promise<tells> unfetched;
-      unfetched.set_value_at_thread_exit(tells(&told));
-    }).join();
-    EXPECT_EQ(f.wait_for(0s), future_status::ready);
+    for (const int others : {0, 9}) {
+      promise<void> told;
+      auto f = told.get_future();
+      thread([&] {
+        promise<tells> unfetched;
+        unfetched.set_value_at_thread_exit(tells(&told, others));
+      }).join();
+      EXPECT_EQ(f.wait_for(0s), future_status::ready);
+    }
   });
 }
 
