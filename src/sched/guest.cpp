@@ -218,7 +218,7 @@ task* scheduler::take_injected() {
 bool scheduler::is_kept_by_caller() const noexcept {
   const int caller = os::thread_number();
   const stack* const worked_for = watched_os_stack::worked_for_here();
-  // The first by itself: in the child of a fork the OS thread has another number.
+  // The first is one of the second, and found at once.
   return this_worker().owner == this ||
          std::any_of(places_.begin(), places_.end(),
                      [caller](const auto& p) {
