@@ -88,15 +88,18 @@ void describe_flags(apps::command_line& cli, command& c) {
       .type_name("NAME");
 }
 
-// Each node would get a part of it. Node 0 takes all, as it may be the only one; where there are
-// others, the first of them says why they end.
+// Each node would get a part of it, and of standard input, a device on other nodes, node 0 all.
+// That takes all, as it may be the only one; where there are others, the first of them says why
+// they end.
 void refuse_pipe(apps::program& p, const std::string& path) {
   struct stat s {};
-  if (p.is_first_node() || ::stat(path.c_str(), &s) != 0 || !S_ISFIFO(s.st_mode)) return;
+  if (p.is_first_node() || ::stat(path.c_str(), &s) != 0) return;
+  if (!S_ISFIFO(s.st_mode) && !S_ISCHR(s.st_mode)) return;
   if (strata::launched_node(p.runtime_options()) == 1u) p.differs_from_first_node();
-  throw strata::user_error(path +
-                           ": is a pipe, and each node of a job reads both sequences by itself; "
-                           "give a file that all can read");
+  throw strata::user_error(
+      path +
+      ": is a pipe or a device, and each node of a job reads both sequences by itself; "
+      "give a file that all can read");
 }
 
 sequence read(apps::program& p, const std::string& path, const std::string& record) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -211,11 +212,25 @@ TEST_F(several_nodes, a_pipe_is_not_read_by_several) {
   ASSERT_GE(both_ends, 0);
   const std::string record = ">q\nACGT\n";
   ASSERT_EQ(::write(both_ends, record.data(), record.size()), static_cast<ssize_t>(record.size()));
-  // Of more nodes another one may end so much earlier than the one that says why that it is stopped.
+  // Of more, another one may end so much earlier than who says why that nothing is said.
   const outcome o = on_nodes({"-n", "2", "--workers", "1"}, {pipe, put("r.fa", "ACGT")});
   ::close(both_ends);
   EXPECT_EQ(o.exit_code, 2) << o.err;
   EXPECT_NE(o.err.find("align: " + pipe + ": is a pipe"), std::string::npos) << o.err;
+  EXPECT_EQ(o.out, "");
+}
+
+// As standard input is on the nodes that do not get it.
+TEST_F(several_nodes, nor_is_a_device) {
+  const int other_end = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (other_end < 0) GTEST_SKIP() << "no terminals here";
+  ASSERT_EQ(::unlockpt(other_end), 0);
+  const std::string terminal = ::ptsname(other_end);
+  const outcome o = on_nodes({"-n", "2", "--workers", "1"}, {terminal, put("r.fa", "ACGT")});
+  ::close(other_end);
+  EXPECT_EQ(o.exit_code, 2) << o.err;
+  EXPECT_NE(o.err.find("align: " + terminal + ": is a pipe or a device"), std::string::npos)
+      << o.err;
   EXPECT_EQ(o.out, "");
 }
 
