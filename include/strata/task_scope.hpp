@@ -332,7 +332,7 @@ auto task_scope::spawn_call(F&& f) {
   if constexpr (child_of::has_result) {
     auto* const b = child_of::block::of(*this);
     add_child<child_of>(b, std::forward<F>(f));
-    return spawned<typename child_of::result>(b);
+    return spawned<detail::regular<typename child_of::result>>(b);
   } else {
     add_child<child_of>(nullptr, std::forward<F>(f));
   }

@@ -78,6 +78,23 @@ TEST_P(task_scope_workers, nest_as_calls) {
   EXPECT_EQ(rt.stats().live_frames, 0);
 }
 
+struct whole_number {
+  int value;
+};
+const whole_number constant_of(int n) { return {n}; }
+
+TEST_P(task_scope_workers, calls_may_return_const) {
+  runtime rt(with_workers(GetParam()));
+  rt.run([] {
+    task_scope scope;
+    auto three = scope.spawn(call<constant_of>(3));
+    scope.sync();
+    EXPECT_EQ(three.get().value, 3);
+    const auto [one, two] = fork2join(call<constant_of>(1), call<constant_of>(2));
+    EXPECT_EQ(one.value + two.value, 3);
+  });
+}
+
 int doubled_unless_odd(int n) {
   if (n % 2 != 0) throw std::out_of_range(std::to_string(n));
   return 2 * n;
