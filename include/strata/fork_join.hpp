@@ -91,6 +91,9 @@ struct fork_task : task {
 // misuse_error; with the stack nearly used up it returns true, and the fork goes on on a fresh
 // stack; while profiling it returns false, and the fork is measured.
 bool fork_needs_stack();
+// The same for what may nest without forking, by what is left of the stack alone: a preemptible
+// thread, whose forks all go on on another one, is to be interrupted there.
+bool call_needs_stack();
 // Runs t to its end as the next thing this worker does, on a stack of its own.
 void call_on_fresh_stack(task& t, join_point& join);
 
@@ -197,8 +200,7 @@ template <class F>
 // without forking.
 template <class F>
 auto call_where_room_is(F&& f) -> regular<std::invoke_result_t<F&>> {
-  require_stack();
-  if (stack_is_low()) [[unlikely]]
+  if (call_needs_stack()) [[unlikely]]
     return call_with_room(f);
   return invoke_regular(f);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts that a worker can be in, and the switch between them, with the sanitizers told.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,13 @@ struct stack : task, context {
   bool unguarded = false;      // no guard page below it, but a canary
   strand* measured = nullptr;  // profiling: the strand that stopped here
 };
+
+// What a fork leaves for the calls below it: functions of the program and of the C library that do
+// not fork. Throwing alone takes some 6 KiB: the unwinder, and the dynamic linker's first look at
+// it, which saves all vector registers.
+constexpr std::size_t reserve_for_calls(std::size_t stack_bytes) noexcept {
+  return std::max<std::size_t>(stack_bytes / 4, 8 * 1024);
+}
 
 // Continues `to`; returns when `from` is continued. `from_ends`: nobody ever will.
 void switch_context(context& from, context& to, bool from_ends = false) noexcept;

@@ -23,13 +23,6 @@
 namespace strata::detail {
 namespace {
 
-// What a fork leaves for the calls below it: functions of the program and of the C library that do
-// not fork. Throwing alone takes some 6 KiB: the unwinder, and the dynamic linker's first look at
-// it, which saves all vector registers.
-std::size_t reserve_for_calls(std::size_t stack_bytes) {
-  return std::max<std::size_t>(stack_bytes / 4, 8 * 1024);
-}
-
 constexpr std::uint64_t canary = 0x5afe'57ac'c0de'd00dU;
 constexpr std::size_t canary_words = 8;
 

@@ -131,6 +131,11 @@ bool fork_needs_stack() {
   return stack_is_low();
 }
 
+bool call_needs_stack() {
+  require_stack();
+  return stack_bytes_left() <= reserve_for_calls(this_place().current->bytes);
+}
+
 void call_on_fresh_stack(task& t, join_point& join) {
   const uninterrupted guard;
   place& p = this_place();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -19,6 +20,7 @@
 #include "strata/fiber_sync.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/message.hpp"
+#include "strata/parallel.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -50,6 +52,37 @@ TEST_P(preemption, an_endless_loop_does_not_starve_others) {
         ++begun;
         while (!stop.load(std::memory_order_relaxed)) {
         }
+      });
+    }
+    thread other([&] {
+      while (begun != GetParam()) this_thread::yield();
+      stop = true;
+    });
+    other.join();
+    for (thread& t : loops) t.join();
+  });
+  EXPECT_GT(rt.stats().total().preemptions, 0u);
+}
+
+// A loop has the thread's own stack: on another one it would not be interrupted.
+TEST_P(preemption, an_endless_body_of_a_loop_does_not_starve_others) {
+  runtime rt(settings());
+  rt.run([&] {
+    std::atomic<bool> stop{false};
+    std::atomic<unsigned> begun{0};
+    const auto until_stop = [&](int) {
+      ++begun;
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+      return 1;
+    };
+    std::vector<thread> loops;
+    for (unsigned i = 0; i < GetParam(); ++i) {
+      loops.emplace_back(preemptible(), [&, i] {
+        if (i % 2 == 0)
+          parallel_for(0, 1, until_stop);
+        else
+          EXPECT_EQ(parallel_reduce(0, 1, 0, until_stop, std::plus<>()), 1);
       });
     }
     thread other([&] {
