@@ -180,6 +180,7 @@ ssize_t transfer(int fd, mode_t type, short events, std::int64_t deadline, const
 // Of a device, by a call that blocks.
 ssize_t read_device(int fd, void* to, std::size_t bytes, std::int64_t deadline) {
   const auto call = [&] { return ::read(fd, to, bytes); };
+  if (bytes == 0 && ::isatty(fd) == 1) return call();  // which does not wait
   const std::int64_t longest_ns = detail::longest_read_ns(fd);
   if (longest_ns == 0) return call();
   if (longest_ns == detail::parking::never) return when_ready(fd, POLLIN, deadline, call);

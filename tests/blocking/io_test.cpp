@@ -530,6 +530,13 @@ TEST_P(io_on, to_read_nothing_takes_nothing) {
       EXPECT_EQ(io::read(end[0], &c, 1), 1);
       for (const int fd : end) close(fd);
     }
+    const source terminal = terminal_source();
+    if (terminal.from < 0) return;
+    char c = 0;
+    for (const int fd : {terminal.from, terminal.to}) {
+      EXPECT_EQ(io::read(fd, &c, 0, 1ms), 0) << std::strerror(errno);
+      close(fd);
+    }
   });
 }
 
