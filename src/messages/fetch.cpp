@@ -10,6 +10,7 @@
 #include "messages/process_memory.hpp"
 #include "messages/retry_without_memory.hpp"
 #include "messages/run_for_others.hpp"
+#include "os/clock.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::messages {
@@ -72,7 +73,7 @@ messenger::chosen_way messenger::choose_way(net::node_id node, std::size_t bytes
   if (!has_choice) return std::nullopt;
   const std::lock_guard lock(transfers_mutex_);
   try {
-    return choices_[node].start(bytes);
+    return choices_[node].start(bytes, os::ticks());
   } catch (const std::bad_alloc&) {
     return std::nullopt;
   }
@@ -82,7 +83,7 @@ void messenger::has_fetched(net::node_id node, const chosen_way& chosen,
                             std::size_t bytes) noexcept {
   if (!chosen) return;
   const auto found = choices_.find(node);  // gone: it has left
-  if (found != choices_.end()) found->second.done(*chosen, bytes);
+  if (found != choices_.end()) found->second.done(*chosen, bytes, os::ticks());
 }
 
 void messenger::fetch_by_reading(const arrival::offered& offer, request& receive,

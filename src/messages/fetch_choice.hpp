@@ -3,12 +3,10 @@
 // ends copy at the same time, by way of the memory that they share. Which one is quicker depends on
 // the machine and on where the threads run, so it is measured.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/quicker_way.hpp"
-#include "os/clock.hpp"
 
 namespace strata::messages {
 
@@ -16,23 +14,35 @@ class fetch_choice {
  public:
   struct started {
     quicker_way::turn turn{};
-    std::uint64_t at = 0;
+    double at = 0;
     [[nodiscard]] bool reads() const noexcept { return turn.second; }
   };
-  [[nodiscard]] started start(std::size_t bytes) noexcept {
-    return {ways_.next(bytes), os::ticks()};
+  [[nodiscard]] started start(std::size_t bytes, std::uint64_t now_ticks) noexcept {
+    pass(now_ticks);
+    ++under_way_;
+    return {ways_.next(bytes), shared_};
   }
-  // The message is there. Several may be under way at a time: each counts from when the one before
-  // was there.
-  void done(const started& s, std::size_t bytes) noexcept {
-    const std::uint64_t now = os::ticks();
-    if (s.turn.timed) ways_.took(s.turn, bytes, now - std::max(s.at, last_));
-    last_ = now;
+  // The message is there.
+  void done(const started& s, std::size_t bytes, std::uint64_t now_ticks) noexcept {
+    pass(now_ticks);
+    --under_way_;
+    if (s.turn.timed) ways_.took(s.turn, bytes, static_cast<std::uint64_t>(shared_ - s.at));
   }
 
  private:
   static constexpr std::size_t lap_bytes = std::size_t{2} << 20;
+
+  // Those that are under way share the time: all that come by one thread one behind the other are
+  // as dear as those that as many threads read in as long, and come together.
+  void pass(std::uint64_t now_ticks) noexcept {
+    if (under_way_ != 0 && now_ticks > last_)
+      shared_ += static_cast<double>(now_ticks - last_) / under_way_;
+    last_ = now_ticks;
+  }
+
   quicker_way ways_{lap_bytes};
+  unsigned under_way_ = 0;
+  double shared_ = 0;  // ticks that one has had which was under way all the time
   std::uint64_t last_ = 0;
 };
 
