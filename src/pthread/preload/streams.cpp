@@ -89,10 +89,11 @@ void flush_before_reading(std::FILE* stream) {
   return true;
 }
 
-// Nobody else of us reads the same meanwhile.
+// Nobody else of us reads the same meanwhile. Who asks for nothing has nothing to wait for.
 template <class Call>
-auto when_there_is_input(std::FILE* stream, const Call& call, decltype(call()) failed) {
-  if (has_input(stream)) [[likely]]
+auto when_there_is_input(std::FILE* stream, const Call& call, decltype(call()) failed,
+                         bool asks = true) {
+  if (has_input(stream) || !asks) [[likely]]
     return call();
   std::optional<descriptor_wait> wait;
   return await_input(stream, wait) ? call() : failed;
@@ -122,20 +123,20 @@ int look_after_filling(std::FILE* stream) {
 }
 
 char* get_line(char* to, int bytes, std::FILE* stream) {
-  return when_there_is_input(
-      stream, [=] { return std::fgets(to, bytes, stream); }, nullptr);
+  const auto call = [=] { return std::fgets(to, bytes, stream); };
+  return when_there_is_input(stream, call, nullptr, bytes > 1);
 }
 char* get_line_checked(char* to, std::size_t room, int bytes, std::FILE* stream) {
   const auto call = [=] { return __fgets_chk(to, room, bytes, stream); };
-  return when_there_is_input(stream, call, nullptr);
+  return when_there_is_input(stream, call, nullptr, bytes > 1);
 }
 char* get_line_unlocked(char* to, int bytes, std::FILE* stream) {
-  return when_there_is_input(
-      stream, [=] { return fgets_unlocked(to, bytes, stream); }, nullptr);
+  const auto call = [=] { return fgets_unlocked(to, bytes, stream); };
+  return when_there_is_input(stream, call, nullptr, bytes > 1);
 }
 char* get_line_unlocked_checked(char* to, std::size_t room, int bytes, std::FILE* stream) {
   const auto call = [=] { return __fgets_unlocked_chk(to, room, bytes, stream); };
-  return when_there_is_input(stream, call, nullptr);
+  return when_there_is_input(stream, call, nullptr, bytes > 1);
 }
 
 ssize_t get_part(char** to, std::size_t* room, int end, std::FILE* stream) {
@@ -147,22 +148,22 @@ ssize_t get_whole_line(char** to, std::size_t* room, std::FILE* stream) {
 }
 
 std::size_t get_items(void* to, std::size_t bytes, std::size_t count, std::FILE* stream) {
-  return when_there_is_input(
-      stream, [=] { return std::fread(to, bytes, count, stream); }, 0);
+  const auto call = [=] { return std::fread(to, bytes, count, stream); };
+  return when_there_is_input(stream, call, 0, bytes != 0 && count != 0);
 }
 std::size_t get_items_checked(void* to, std::size_t room, std::size_t bytes, std::size_t count,
                               std::FILE* stream) {
   const auto call = [=] { return __fread_chk(to, room, bytes, count, stream); };
-  return when_there_is_input(stream, call, 0);
+  return when_there_is_input(stream, call, 0, bytes != 0 && count != 0);
 }
 std::size_t get_items_unlocked(void* to, std::size_t bytes, std::size_t count, std::FILE* stream) {
-  return when_there_is_input(
-      stream, [=] { return fread_unlocked(to, bytes, count, stream); }, 0);
+  const auto call = [=] { return fread_unlocked(to, bytes, count, stream); };
+  return when_there_is_input(stream, call, 0, bytes != 0 && count != 0);
 }
 std::size_t get_items_unlocked_checked(void* to, std::size_t room, std::size_t bytes,
                                        std::size_t count, std::FILE* stream) {
   const auto call = [=] { return __fread_unlocked_chk(to, room, bytes, count, stream); };
-  return when_there_is_input(stream, call, 0);
+  return when_there_is_input(stream, call, 0, bytes != 0 && count != 0);
 }
 
 int scan(std::FILE* stream, const char* format, std::va_list more) {

@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
       part{"files", &files},
       part{"streams", &streams},
       part{"streams_that_end", &streams_that_end},
+      part{"streams_asked_for_nothing", &streams_asked_for_nothing},
       part{"streams_of_both_ways", &streams_of_both_ways},
       part{"interrupted_streams", &interrupted_streams},
       part{"names", &names},

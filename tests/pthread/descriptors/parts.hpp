@@ -27,6 +27,7 @@ void terminals_that_need_no_bytes();
 void files();
 void streams();
 void streams_that_end();
+void streams_asked_for_nothing();
 void streams_of_both_ways();
 void interrupted_streams();
 void names();

@@ -88,6 +88,22 @@ void streams_that_end() {
   std::fclose(stream);
 }
 
+// Who asks for nothing does not wait.
+void streams_asked_for_nothing() {
+  const a_pipe p;
+  std::FILE* const stream = fdopen(dup(p.in), "r");
+  std::thread([&] {
+    const volatile std::size_t none = 0;
+    char one = 'x';
+    SAME(std::fread(&one, 1, none, stream), 0);
+    SAME(std::fread(&one, none, 1, stream), 0);
+    SAME(one, 'x');
+    SAME(std::fgets(&one, 1, stream) == &one, true);
+    SAME(one, '\0');
+  }).join();
+  std::fclose(stream);
+}
+
 // What is still to be written goes before the wait: the other end answers to it.
 void streams_of_both_ways() {
   const a_socketpair p;
