@@ -3,6 +3,7 @@
 // Status 0 if all is right.
 #include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -17,6 +18,11 @@ static void compute(void) {
   const long end = cpu_ms() + 25;
   while (cpu_ms() < end) {
   }
+}
+
+static int processors(void) {
+  cpu_set_t all;
+  return sched_getaffinity(0, sizeof all, &all) == 0 ? CPU_COUNT(&all) : -1;
 }
 
 static int sum_in_region(int threads) {
@@ -39,6 +45,30 @@ static int sum_in_region(int threads) {
 
 static void* in_thread(void* threads) { return (void*)(long)sum_in_region(*(int*)threads); }
 
+// Each thread of each region has the processors of the process, wherever it was made.
+static int processors_of_process;
+static int bound = 0;
+static void* count_bound(void* a) {
+#pragma omp parallel num_threads(2)
+  {
+    const int is_bound = processors() != processors_of_process;
+#pragma omp atomic
+    bound += is_bound;
+    compute();
+  }
+  return a;
+}
+static int are_unbound(void) {
+  enum { count = 4 };
+  pthread_t all[count];
+  processors_of_process = processors();
+  for (int i = 0; i < count; ++i) {
+    if (pthread_create(&all[i], NULL, &count_bound, NULL) != 0) return 0;
+  }
+  for (int i = 0; i < count; ++i) pthread_join(all[i], NULL);
+  return bound == 0;
+}
+
 int main(void) {
   omp_set_dynamic(0);
   int wrong = 0;
@@ -49,6 +79,7 @@ int main(void) {
     if (pthread_create(&other, NULL, &in_thread, &threads) != 0) return 2;
     if (pthread_join(other, &right) != 0 || right == NULL) ++wrong;
   }
+  if (!are_unbound()) ++wrong;
   if (wrong != 0) printf("FAILED: %d regions\n", wrong);
   return wrong != 0;
 }

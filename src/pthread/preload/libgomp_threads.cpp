@@ -6,6 +6,9 @@
 
 #include <string_view>
 
+#include "pthread/affinity.hpp"
+#include "pthread/record.hpp"
+#include "strata/detail/worker.hpp"
 #include "strata/pthread.h"
 
 namespace strata::preload {
@@ -29,10 +32,14 @@ std::string_view object_at(void* address) noexcept {
 
 int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                   void* argument) {
+  // Packages of Python's have one of their own, libgomp-1b2c3d4e.so.1.
   const std::string_view path = object_at(__builtin_return_address(0));
-  if (path.substr(path.rfind('/') + 1).starts_with("libgomp.so"))
-    return pthread_create(thread, attributes, start, argument);
-  return strata_pthread_create(thread, attributes, start, argument);
+  if (!path.substr(path.rfind('/') + 1).starts_with("libgomp"))
+    return strata_pthread_create(thread, attributes, start, argument);
+  // It is no worker: it runs where the caller may, and not all on the one CPU of a worker.
+  const detail::uninterrupted guard;
+  const detail::posix::own_affinity where(detail::posix::self_if_any());
+  return pthread_create(thread, attributes, start, argument);
 }
 
 }  // namespace strata::preload

@@ -35,7 +35,7 @@ struct allocators {
 // with such a lock would leave it to a worker that waits for it and never comes back to the thread.
 // And the kernel's own, which the C library calls wherever it likes.
 bool is_left_out(std::string_view path) noexcept {
-  constexpr std::array<std::string_view, 2> names{"libgomp.so", "linux-vdso"};
+  constexpr std::array<std::string_view, 2> names{"libgomp", "linux-vdso"};
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return is_the_systems(path) ||
          std::any_of(names.begin(), names.end(), [&](auto n) { return name.starts_with(n); });
