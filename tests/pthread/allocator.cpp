@@ -15,6 +15,8 @@
 
 using namespace pthread_programs;
 
+extern "C" void wait_with_a_lock();  // of the library
+
 namespace {
 
 constexpr int threads_at_once = 8;
@@ -49,5 +51,8 @@ int main() {
   }
   has_to_end = true;
   for (std::thread& one : all) one.join();
+  std::thread other(&wait_with_a_lock);
+  wait_with_a_lock();
+  other.join();
   return status_of_all();
 }

@@ -77,6 +77,13 @@ int posix_memalign(void** to, std::size_t alignment, std::size_t bytes) {
   *to = memalign(alignment, bytes);
   return 0;
 }
+// As where an allocator ends a thread of its own: waits with a lock.
+void wait_with_a_lock() {
+  static pthread_mutex_t slow = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&slow);
+  usleep(1000);
+  pthread_mutex_unlock(&slow);
+}
 void free(void* it) {
   if (it == nullptr) return;
   const locked here;

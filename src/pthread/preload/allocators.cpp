@@ -15,11 +15,14 @@ constinit allocator_place the_allocator;
 
 namespace {
 
+// Not for ever: its holder may wait for what our worker has yet to run, as one does that joins a
+// thread of the allocator.
 [[gnu::noinline]] int lock_on_worker(pthread_mutex_t* mutex) {
   const detail::posix::kept_errno keep;
   constexpr int yields_max = 100;
+  constexpr int times_max = 20'000;
   constexpr timespec a_little{0, 50'000};
-  for (int times = 0;; ++times) {
+  for (int times = 0; times < times_max; ++times) {
     const int answer = strata_pthread_mutex_trylock(mutex);
     if (answer != EBUSY) return answer;
     if (times < yields_max) {
@@ -28,6 +31,7 @@ namespace {
       nanosleep(&a_little, nullptr);
     }
   }
+  return strata_pthread_mutex_lock(mutex);
 }
 
 }  // namespace
