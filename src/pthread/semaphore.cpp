@@ -58,10 +58,11 @@ bool ends_wait(const deadline& until) {
 }
 
 // Whether the kernel would begin the wait again after a handler. It does not say which has run:
-// after any that there is. Faults end no wait; abort() is none, another process sends its signal.
+// after any that there is. Faults end no wait, nor does abort(): its handlers seldom have
+// SA_RESTART, and would end the waits for all the others.
 bool begins_again() noexcept {
   for (int number = 1; number < NSIG; ++number) {
-    constexpr std::array faults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    constexpr std::array faults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     if (std::find(faults.begin(), faults.end(), number) != faults.end()) continue;
     struct sigaction how {};
     if (is_handled(number, how) && (how.sa_flags & SA_RESTART) == 0) return false;
