@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "os/clock.hpp"
+#include "os/no_signals.hpp"
 #include "os/own_thread.hpp"
 #include "pthread/affinity.hpp"
 #include "pthread/holding.hpp"
@@ -37,6 +39,22 @@ constinit std::uint32_t made = 0;
 // The first of them are asked for by handlers, too, by pthread_self(), when malloc() may be what
 // those have interrupted, and by an allocator that begins.
 alignas(record) constinit std::array<std::byte, sizeof(record) * part_size> first_part{};
+
+// A handler that interrupts a thread without a record may ask for one, and so for the lock: there
+// none comes meanwhile.
+class holding_pool {
+ public:
+  holding_pool() noexcept {
+    if (is_outside() && self_if_any() == nullptr) without_handlers_.emplace();
+    lock_.emplace(pool_lock);
+  }
+  holding_pool(const holding_pool&) = delete;
+  holding_pool& operator=(const holding_pool&) = delete;
+
+ private:
+  std::optional<os::no_signals> without_handlers_;
+  std::optional<holding> lock_;
+};
 
 bool grow() noexcept {
   const std::uint32_t part = made / part_size;
@@ -72,7 +90,7 @@ void set_title(record& r, std::string_view title) noexcept {
 record* take_record() noexcept {
   record* r = nullptr;
   {
-    const holding lock(pool_lock);
+    const holding_pool lock;
     if (free_records == nullptr && !grow()) return nullptr;
     r = free_records;
     free_records = r->next_free;
@@ -132,7 +150,7 @@ void give_record(record& r) noexcept {
   // Its stack waits by it until the process ends, and what comes is asked by it whether it is
   // main() that runs there. Partners: end_process_with(), the loads of main_record.
   if (r.is_main) return;
-  const holding lock(pool_lock);
+  const holding_pool lock;
   r.next_free = free_records;
   free_records = &r;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a thread that we have not made, asked for by a handler that has interrupted its
-// making, or an allocation.
+// making, or an allocation, or the making of another thread.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <strata/pthread.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -14,6 +16,7 @@
 
 namespace {
 thread_local bool is_interrupted = false;
+thread_local bool is_interrupted_by_allocation = false;
 bool is_in_handler = false;
 bool has_allocated = false;
 }  // namespace
@@ -28,6 +31,10 @@ void* malloc(std::size_t bytes) noexcept {
 }
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   has_allocated = has_allocated || is_in_handler;
+  if (is_interrupted_by_allocation) {
+    is_interrupted_by_allocation = false;
+    pthread_kill(pthread_self(), SIGUSR1);
+  }
   return __libc_memalign(alignment, bytes);
 }
 }
@@ -90,6 +97,35 @@ TEST(calling_record, a_handler_that_interrupts_its_making_finds_the_same_and_it_
   EXPECT_EQ(strata_pthread_kill(asked, 0), ESRCH);
   EXPECT_EQ(strata_pthread_kill(of_handler, 0), ESRCH);
   strata_pthread_key_delete(of_ours);
+  std::signal(SIGUSR1, before);
+}
+
+sem_t may_end;
+void* stay(void*) {
+  strata_sem_wait(&may_end);
+  return nullptr;
+}
+// So many that the records of some are allocated, by who has none of its own.
+void* make_many(void*) {
+  std::array<pthread_t, 600> all;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i == 200) is_interrupted_by_allocation = true;  // what else is allocated once, has been
+    EXPECT_EQ(strata_pthread_create(&all[i], nullptr, &stay, nullptr), 0);
+  }
+  EXPECT_FALSE(is_interrupted_by_allocation);
+  for (std::size_t i = 0; i < all.size(); ++i) strata_sem_post(&may_end);
+  for (const pthread_t t : all) EXPECT_EQ(strata_pthread_join(t, nullptr), 0);
+  return nullptr;
+}
+
+TEST(calling_record, a_handler_that_interrupts_the_making_of_a_thread_is_given_one) {
+  const auto before = std::signal(SIGUSR1, &ask_in_handler);
+  of_handler = 0;
+  strata_sem_init(&may_end, 0, 0);
+  pthread_t t{};
+  ASSERT_EQ(pthread_create(&t, nullptr, &make_many, nullptr), 0);
+  ASSERT_EQ(pthread_join(t, nullptr), 0);
+  EXPECT_NE(of_handler, 0U);
   std::signal(SIGUSR1, before);
 }
 
