@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 #include "strata/pthread.h"
@@ -26,18 +27,21 @@ bool claim(record& r, std::uint32_t how, std::uint32_t& before) noexcept {
   return true;
 }
 
-// Asked of another thread, which waits, or is on its way out of that.
-bool is_being_cancelled(const record& r) noexcept {
-  // Acquire: where we have heard of it. Partner: strata_pthread_cancel().
-  return r.may_be_cancelled.load(std::memory_order_relaxed) &&
-         r.body->extras->interrupted.load(std::memory_order_acquire);
+// Asked of another thread that joins, or is on its way out of that: with its lock, as it may end.
+bool is_being_cancelled(record& r) noexcept {
+  // Who leaves already, and joins in a cleanup handler, stays.
+  if (!r.joins_till_cancelled.load(std::memory_order_relaxed)) return false;
+  const holding lock(r.more.lock);
+  return r.body->extras->interrupted.load(std::memory_order_relaxed);
 }
 
 // While one exists, others find that the caller joins that thread.
 class joins {
  public:
   joins(record* caller, const record* other) noexcept : caller_(caller) {
-    if (caller_ != nullptr) caller_->joins.store(other, std::memory_order_seq_cst);
+    if (caller_ == nullptr) return;
+    caller_->joins_till_cancelled.store(is_cancellable(), std::memory_order_relaxed);
+    caller_->joins.store(other, std::memory_order_seq_cst);
   }
   ~joins() {
     if (caller_ != nullptr) caller_->joins.store(nullptr, std::memory_order_relaxed);
@@ -47,7 +51,7 @@ class joins {
 
   // Said, then looked: of two that join each other one sees it, or both. One that has been
   // cancelled joins nobody any more.
-  [[nodiscard]] bool is_in_a_circle_with(const record& other) const noexcept {
+  [[nodiscard]] bool is_in_a_circle_with(record& other) const noexcept {
     return caller_ != nullptr && other.joins.load(std::memory_order_seq_cst) == caller_ &&
            !is_being_cancelled(other);
   }

@@ -73,6 +73,8 @@ struct record : thread_block {
   std::atomic<const stack*> runs_on{nullptr};
   // Whom it joins; written by itself, and read by who would join it. Partner: join().
   std::atomic<const record*> joins{nullptr};
+  // Its cancellation ends that; stored before. Relaxed: who sees whom it joins sees this.
+  std::atomic<bool> joins_till_cancelled{false};
   floating_point floating_point_of_maker{};
   // Told to who asks, and without effect.
   std::atomic<int> policy{SCHED_OTHER};

@@ -81,6 +81,44 @@ CASE(join_of_a_cancelled_thread_that_joins_us) {
   SAME(pthread_cancel(t), 0);
   CHECK(end(t) == PTHREAD_CANCELED);
 }
+static pthread_t leaver, stayer;
+static atomic_int is_leaving;
+static atomic_int who_saw_it; /* 1: the leaver, 2: the stayer, 3: both */
+static void note_circle(int error, int who) {
+  CHECK(error == 0 || error == EDEADLK);
+  if (error == EDEADLK) atomic_fetch_add(&who_saw_it, who);
+}
+static void join_the_stayer(void* a) {
+  (void)a;
+  atomic_store(&is_leaving, 1);
+  note_circle(pthread_join(stayer, NULL), 1);
+}
+static void* join_while_leaving(void* a) {
+  await(&both_are_there, 1);
+  pthread_cleanup_push(join_the_stayer, NULL);
+  pthread_cancel(pthread_self());
+  pthread_testcancel();
+  pthread_cleanup_pop(0);
+  return a;
+}
+static void* join_the_leaver(void* a) {
+  await(&is_leaving, 1);
+  usleep(3000); /* it is to join by now, else it is the one that sees it */
+  note_circle(pthread_join(leaver, NULL), 2);
+  return a;
+}
+/* Its cancellation does not end that. The C library's wait for ever. */
+CASE(join_of_a_cancelled_thread_that_joins_us_while_it_leaves) {
+  if (!on_strata()) return;
+  atomic_store(&both_are_there, 0);
+  atomic_store(&is_leaving, 0);
+  atomic_store(&who_saw_it, 0);
+  leaver = begin(join_while_leaving, NULL);
+  stayer = begin(join_the_leaver, NULL);
+  atomic_store(&both_are_there, 1);
+  while (atomic_load(&who_saw_it) == 0) sched_yield();
+  SAME(pthread_join(who_saw_it == 1 ? stayer : leaver, NULL), 0);
+}
 CASE(join_detached) {
   pthread_attr_t a;
   pthread_t t;
