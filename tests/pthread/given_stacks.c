@@ -193,7 +193,7 @@ CASE(the_child_of_a_fork_goes_on_there) {
 }
 
 /* The sanitizers have their own idea of signal stacks. */
-#if !defined __SANITIZE_ADDRESS__ && !defined STRATA_TEST_TSAN
+#ifndef STRATA_TEST_SANITIZED
 static stack_t signal_stack, signal_stack_before;
 static unsigned left_in_order;
 static void note_left(void* which) { left_in_order = left_in_order * 10 + (unsigned)(size_t)which; }
