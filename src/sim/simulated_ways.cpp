@@ -54,8 +54,10 @@ void simulated_node::begin_to_reroute() {
     b.mends = cluster::mending::settings{job_.model.mends_after_ns, job_.model.mends_every_ns,
                                          job_.model.mends_every_ns};
   networks.emplace(*this, members_, *links_, job_.in, b, *this);
-  // Not before: what it says goes by the ways that all others have.
-  if (job_.model.lost_after_ns != 0) beat();
+  // Not before: what it says goes by the ways that all others have. A comer may have none, and
+  // ends.
+  const bool has_ways = !networks->rerouting().ways()->unreachable(self_, job_.left_);
+  if (job_.model.lost_after_ns != 0 && has_ways) beat();
   if (b.mends) mend();
   if (job_.model.measures_again_ns != 0) measure_again();
 }
