@@ -38,15 +38,15 @@ bool is_open(int fd) noexcept {
   return fcntl(fd, F_GETFD) >= 0;
 }
 
-// The call, which puts a file at fd, unless that is ours. While it is nobody's no copy of those who
-// wait gets it, or the call would act on that. What the program has open does not become ours:
-// closing that may take its time. A handler that has interrupted who holds the lock goes without.
+// The call, unless fd is ours. While it is nobody's no copy of those who wait gets it, or the call
+// would act on that. What the program has open does not become ours: closing that may take its
+// time. A handler that has interrupted who holds the lock goes without.
 template <class Call>
 int unless_spared(int fd, const Call& call) {
   if (fd < os::lowest_own_number.load(std::memory_order_relaxed)) [[likely]]
     return call();
   if (detail::posix::is_in_child_of_vfork()) return call();
-  if (detail::outside_section::is_here())
+  if (detail::outside_section::is_here() || descriptor_copy::is_locked_by_fork_here())
     return os::is_own_number(fd) ? detail::fail_with(EBADF) : call();
   {
     const detail::posix::holding held(descriptor_copy::lock());
@@ -58,7 +58,9 @@ int unless_spared(int fd, const Call& call) {
 
 }  // namespace
 
-int close_one(int fd) { return is_spared(fd) ? detail::fail_with(EBADF) : close(fd); }
+int close_one(int fd) {
+  return unless_spared(fd, [=] { return close(fd); });
+}
 
 int close_range_of(unsigned first, unsigned last, int flags) {
   if ((flags & only_close_on_exec) != 0) return close_range(first, last, flags);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -30,6 +31,10 @@ struct descriptor_copy::list {
   // From before the fork until behind it: who holds the lock is not interrupted.
   alignas(uninterrupted) static thread_local constinit std::array<std::byte,
                                                                   sizeof(uninterrupted)> section;
+  // Likewise, for handlers that interrupt it there. Relaxed: by one OS thread, and what interrupts
+  // it.
+  static thread_local constinit std::atomic<bool> is_held_here
+      __attribute__((tls_model("initial-exec")));
 
   static descriptor_copy*& first_like(const file& f) noexcept {
     const std::uint64_t a = f.inode * 31 + static_cast<std::uint64_t>(f.number);
@@ -54,10 +59,17 @@ struct descriptor_copy::list {
   }
   static void hold() {
     ::new (section.data()) uninterrupted;
+    is_held_here.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     lock.lock();
   }
-  static void release() {
+  static void let_go() {
     lock.unlock();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_held_here.store(false, std::memory_order_relaxed);
+  }
+  static void release() {
+    let_go();
     std::destroy_at(std::launder(reinterpret_cast<uninterrupted*>(section.data())));
   }
   // Below `none`, so that it is nobody's descriptor.
@@ -82,7 +94,7 @@ struct descriptor_copy::list {
     }
     // Who has no worker any more is not interrupted anyway.
     if (detail::this_worker().owner != nullptr) return release();
-    lock.unlock();
+    let_go();
   }
 };
 
@@ -92,7 +104,13 @@ constinit unsigned descriptor_copy::list::named = 0;
 alignas(uninterrupted) thread_local constinit std::array<
     std::byte, sizeof(uninterrupted)> descriptor_copy::list::section{};
 
+thread_local constinit std::atomic<bool> descriptor_copy::list::is_held_here{false};
+
 detail::spin_lock& descriptor_copy::lock() noexcept { return list::lock; }
+
+bool descriptor_copy::is_locked_by_fork_here() noexcept {
+  return list::is_held_here.load(std::memory_order_relaxed);
+}
 
 descriptor_copy::file descriptor_copy::file_behind(int fd, use how) noexcept {
   const int error = detail::errno_here();

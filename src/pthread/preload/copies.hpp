@@ -41,6 +41,8 @@ class descriptor_copy {
 
   // Who holds it finds that no number becomes, or ceases to be, one of these copies.
   static detail::spin_lock& lock() noexcept;
+  // By a handler: it has interrupted the calling thread in a fork, which holds the lock.
+  [[nodiscard]] static bool is_locked_by_fork_here() noexcept;
 
  private:
   struct list;
