@@ -11,8 +11,8 @@
 #include <mutex>
 #include <vector>
 
+#include "cluster/words/retry_without_memory.hpp"
 #include "messages/messenger.hpp"
-#include "messages/retry_without_memory.hpp"
 
 namespace strata::messages {
 
@@ -31,7 +31,8 @@ bool messenger::is_held_back(lane& l) noexcept {
     const auto found = held_.find(node);
     if (l.is_let_go || found == held_.end()) return false;
   }
-  if (!l.is_held) retry_without_memory([&] { held_[node].push_back(l.shared_from_this()); });
+  if (!l.is_held)
+    cluster::retry_without_memory([&] { held_[node].push_back(l.shared_from_this()); });
   l.is_held = true;
   return true;
 }

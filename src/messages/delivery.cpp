@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "cluster/words/codec.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 #include "messages/messenger.hpp"
-#include "messages/retry_without_memory.hpp"
 
 namespace strata::messages {
 
@@ -81,7 +81,7 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
     if (d.sender != nullptr) throw;  // hears that there is no memory
     sched_yield();
   };
-  const entered e = retry_without_memory([&] { return enter(*p, target, d); }, wait);
+  const entered e = cluster::retry_without_memory([&] { return enter(*p, target, d); }, wait);
   if (e.how != outcome::done) return e.how;
   post_notice(target, e.notice);
   if (e.gets_full) [[unlikely]]

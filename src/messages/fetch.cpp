@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "cluster/words/pieces.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
-#include "messages/retry_without_memory.hpp"
 #include "messages/run_for_others.hpp"
 #include "os/clock.hpp"
 #include "strata/detail/check.hpp"
@@ -125,8 +125,8 @@ void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
     const std::lock_guard lock(transfers_mutex_);
     if (!broken_.load(std::memory_order_acquire)) {
       const std::uint64_t number = next_number_++;
-      fetch& f =
-          retry_without_memory([&]() -> std::reference_wrapper<fetch> { return fetches_[number]; });
+      fetch& f = cluster::retry_without_memory(
+          [&]() -> std::reference_wrapper<fetch> { return fetches_[number]; });
       f = {.receive = &receive, .from = node, .offer = offer.id, .into = into, .chosen = chosen};
       net::transfers* const way = mail_->transfers_with(node);
       if (way != nullptr && into.size() >= way->bytes_min(node))
@@ -142,7 +142,7 @@ void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
 // but the computation is not over.
 void messenger::fetch_in_one(std::uint64_t number, fetch& f, net::transfers& way) {
   // That connection has ended. If the node has not, it is reached in another way.
-  if (!retry_without_memory([&] { return way.expect(f.from, number, f.into); })) {
+  if (!cluster::retry_without_memory([&] { return way.expect(f.from, number, f.into); })) {
     paths_.pulled.fetch_add(1, memory_order_relaxed);
     return ask_for_more(number, f);
   }
@@ -243,8 +243,8 @@ void messenger::give_in_one(net::node_id to, const pull_head& head, open_offer& 
     throw cluster::malformed("a request for a transfer that there cannot be");
   // The connection has ended, or another one has taken its place: as the other end hears of that it
   // asks for pieces.
-  if (way == nullptr ||
-      !retry_without_memory([&] { return way->give(to, head.pull, o.send->from, head.offer); }))
+  if (way == nullptr || !cluster::retry_without_memory(
+                            [&] { return way->give(to, head.pull, o.send->from, head.offer); }))
     return;
   o.moves = true;
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);

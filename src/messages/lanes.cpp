@@ -3,9 +3,9 @@
 // left of it, and what waits for more. The other end of it is in arrivals.cpp.
 #include <utility>
 
+#include "cluster/words/retry_without_memory.hpp"
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
-#include "messages/retry_without_memory.hpp"
 #include "strata/error.hpp"
 
 namespace strata::messages {
@@ -20,7 +20,7 @@ void messenger::post(net::node_id to, kind k, const Head& head, std::span<const 
   // Before it can arrive. Partner: on_message() there, and quiescence.
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);
   // Whatever is half done when this is called: requests that wait, room that is taken.
-  retry_without_memory([&] {
+  cluster::retry_without_memory([&] {
     if (!broken_.load(memory_order_relaxed))
       mail_->post(to, k, std::as_bytes(std::span(&head, 1)), body);
   });
@@ -136,7 +136,7 @@ void messenger::transmit(lane& l, request& r, load what) {
   {
     const std::lock_guard lock(transfers_mutex_);
     number = next_number_++;
-    retry_without_memory([&] { offers_.emplace(number, open_offer{&r}); });
+    cluster::retry_without_memory([&] { offers_.emplace(number, open_offer{&r}); });
   }
   r.order = number;
   const process_mark mark = offers_mark_.get();
@@ -160,7 +160,7 @@ std::vector<request*> messenger::send_waiting(lane& l) {
     request& next = *l.waiting.first;
     // Before anything has changed.
     if (ended.size() == ended.capacity())
-      retry_without_memory([&] { ended.reserve(2 * ended.size() + 1); });
+      cluster::retry_without_memory([&] { ended.reserve(2 * ended.size() + 1); });
     const load what = take_room(l, next);
     if (what == load::nothing) break;
     // Before it is posted: an offer may be fetched, and its request be gone, at once.
@@ -183,7 +183,7 @@ messenger::ended_requests messenger::end_lane(shard& s, lane& l, outcome how) {
   }
   // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still
   // has it hears so.
-  if (is_news) retry_without_memory([&] { s.closed.push_back(l.target); });
+  if (is_news) cluster::retry_without_memory([&] { s.closed.push_back(l.target); });
   if (s.closed.size() > closed_names_max) {
     if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
       {
@@ -203,7 +203,8 @@ void messenger::close_lane(endpoint_id target, outcome how) {
   {
     const std::lock_guard lock(s.lock);
     // The name is remembered for a while: who sends there later is told at once.
-    const std::shared_ptr<lane> l = retry_without_memory([&] { return lane_in(s, target); });
+    const std::shared_ptr<lane> l =
+        cluster::retry_without_memory([&] { return lane_in(s, target); });
     waiting = end_lane(s, *l, how);
   }
   waiting.for_each([how](request& r) { r.finish(how); });

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "cluster/words/retry_without_memory.hpp"
 #include "messages/current_messenger.hpp"
 #include "messages/directory.hpp"
 #include "messages/messenger.hpp"
-#include "messages/retry_without_memory.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/thread_core.hpp"
@@ -56,7 +56,7 @@ published_value give_from_home(const resource_name& name, node_id_t asks, std::i
 
 // The name is withdrawn already: whoever remembered it from now on would do so for ever.
 void forget_here(const resource_name& name) {
-  messages::retry_without_memory(
+  cluster::retry_without_memory(
       [&] { messenger_of_names().names.forget(std::string(name.view())); },
       [] { this_thread::yield(); });
 }

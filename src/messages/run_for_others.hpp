@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "cluster/words/retry_without_memory.hpp"
 #include "cluster/words/surroundings.hpp"
-#include "messages/retry_without_memory.hpp"
 #include "strata/runtime.hpp"
 
 namespace strata::messages {
@@ -10,8 +10,9 @@ namespace strata::messages {
 // does, and nobody would tell them that it is never done.
 template <class F>
 void run_for_others(cluster::local_node& here, const F& f) {
-  detail::task* const t = retry_without_memory([&] { return new detail::detached_call<F>(f); });
-  retry_without_memory([&] { here.run_soon(t); });
+  detail::task* const t =
+      cluster::retry_without_memory([&] { return new detail::detached_call<F>(f); });
+  cluster::retry_without_memory([&] { here.run_soon(t); });
 }
 
 }  // namespace strata::messages

@@ -33,8 +33,8 @@
 #include <span>
 #include <unordered_map>
 
+#include "cluster/words/retry_without_memory.hpp"
 #include "messages/messenger.hpp"
-#include "messages/retry_without_memory.hpp"
 
 namespace strata::messages {
 
@@ -68,7 +68,7 @@ seek messenger::seek_all(port& p, net::node_id node) {
 
 void messenger::seek_for_all(port& p, endpoint_id target, net::node_id node) {
   // In a handler: nobody would ask again.
-  const seek s = retry_without_memory([&]() -> seek {
+  const seek s = cluster::retry_without_memory([&]() -> seek {
     const std::lock_guard lock(p.lock);
     if (p.id != target) return {};
     if (has_sought(p, node)) {
@@ -150,7 +150,7 @@ bool messenger::send_out_of_turn(lane& l, wanted_patterns& wanted) {
   std::unordered_map<endpoint_id, const request*> last;
   l.waiting.for_each([&](const request& r) {
     if (!wanted.empty() && wanted.take({r.info.source, r.info.tag}))
-      retry_without_memory([&] { last[r.info.source] = &r; });
+      cluster::retry_without_memory([&] { last[r.info.source] = &r; });
   });
   if (last.empty()) return false;
   l.waiting.for_each([&](request& r) {
@@ -174,7 +174,7 @@ void messenger::on_seek(net::node_id from, cluster::reader& r) {
     const auto one = r.take<sought_pattern>();
     if (one.tag > any_tag) throw cluster::malformed("a search for a tag that there is not");
     const pattern p{endpoint_id::from_bits(one.source), static_cast<message_tag>(one.tag)};
-    retry_without_memory([&] { wanted.add(p); });
+    cluster::retry_without_memory([&] { wanted.add(p); });
   }
   const std::shared_ptr<lane> l = known_lane_to(target);
   if (l == nullptr) return;  // its end was told, and it is forgotten

@@ -8,12 +8,12 @@
 #include <optional>
 #include <vector>
 
+#include "cluster/words/retry_without_memory.hpp"
 #include "messages/best_follower.hpp"
 #include "messages/current_messenger.hpp"
 #include "messages/followed.hpp"
 #include "messages/following_calls.hpp"
 #include "messages/messenger.hpp"
-#include "messages/retry_without_memory.hpp"
 #include "messages/telling.hpp"
 #include "strata/detail/worker.hpp"
 #include "sync/spin_lock.hpp"
@@ -193,7 +193,7 @@ void hear_at_home_of_best(messenger& here, net::node_id from, const told_head& h
     return here.tell(from, word_of_best(head.number, told_word::ended));
   if (!state) return;  // it has ended meanwhile
   if (head.word == told_word::asks) {
-    const auto value = retry_without_memory([&] { return state->follow(from); });
+    const auto value = cluster::retry_without_memory([&] { return state->follow(from); });
     here.tell(from, word_of_best(head.number, told_word::answers, value));
   } else if (head.word == told_word::found) {
     state->hear(here, head.value, from, head.number);

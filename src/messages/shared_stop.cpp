@@ -7,11 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "cluster/words/retry_without_memory.hpp"
 #include "messages/current_messenger.hpp"
 #include "messages/followed.hpp"
 #include "messages/following_calls.hpp"
 #include "messages/messenger.hpp"
-#include "messages/retry_without_memory.hpp"
 #include "messages/telling.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/remote_thread.hpp"
@@ -212,7 +212,7 @@ void hear_at_home_of_stop(messenger& here, net::node_id from, const told_head& h
     return;
   }
   if (!state) return here.tell(from, word_of_stop(head.number, told_word::ended));
-  const bool is_requested = retry_without_memory([&] { return state->follow(from); });
+  const bool is_requested = cluster::retry_without_memory([&] { return state->follow(from); });
   here.tell(from, word_of_stop(head.number, told_word::answers, is_requested ? 1 : 0));
 }
 

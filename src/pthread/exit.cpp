@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "pthread/fork.hpp"
+#include "pthread/own_stack.hpp"
 #include "pthread/wait.hpp"
-#include "sched/place.hpp"
 #include "strata/detail/thread_core.hpp"
 
 // Of the C library: what <pthread.h> declares for C alone, or no longer.
@@ -48,29 +48,12 @@ void forgotten(_Unwind_Reason_Code, _Unwind_Exception*) {
   std::abort();
 }
 
-// The stack that the thread began on. What it runs elsewhere, on a signal stack or one that the
-// program has made for itself, is called from there, wherever that lies. Empty: not known, as that
-// of a thread from outside is.
-struct bounds_of_stack {
-  std::uintptr_t lowest = 0;
-  std::uintptr_t top = 0;
-
-  static bounds_of_stack of(const record& r) noexcept {
-    const worker& w = this_worker();
-    const stack* const s = w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
-    if (s == nullptr) return {};
-    const auto lowest =
-        reinterpret_cast<std::uintptr_t>(r.given_stack != nullptr ? r.given_stack : s->bottom);
-    return {lowest, lowest + (r.given_stack != nullptr ? r.asked_bytes : s->bytes)};
-  }
-  [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
-    return lowest <= address && address <= top;
-  }
-  // Whether what lies at `outer` is further out than what lies at `inner`.
-  [[nodiscard]] bool is_further_out(std::uintptr_t outer, std::uintptr_t inner) const noexcept {
-    return has(outer) != has(inner) ? has(outer) : outer > inner;
-  }
-};
+// Whether what lies at `outer` is further out than what lies at `inner`. What the thread runs on
+// another stack is called from its own, wherever that lies.
+bool is_further_out(std::uintptr_t outer, std::uintptr_t inner) noexcept {
+  const bool is_own = is_on_own_stack(outer);
+  return is_own != is_on_own_stack(inner) ? is_own : outer > inner;
+}
 
 // Before each frame that is to be left. `frame` is where that frame begins, so what lies below has
 // been left already.
@@ -79,17 +62,13 @@ _Unwind_Reason_Code visit(int, _Unwind_Action actions, _Unwind_Exception_Class, 
   auto& r = *static_cast<record*>(argument);
   const auto frame = static_cast<std::uintptr_t>(_Unwind_GetCFA(context));
   const bool end = (actions & _UA_END_OF_STACK) != 0;
-  const bounds_of_stack own = bounds_of_stack::of(r);
-  const auto is_further_out = [&](std::uintptr_t outer, const void* inner) {
-    return own.is_further_out(outer, reinterpret_cast<std::uintptr_t>(inner));
-  };
+  const auto at = [](const void* what) { return reinterpret_cast<std::uintptr_t>(what); };
   const auto left = [&](const void* what) {
-    return what != nullptr && (end || is_further_out(frame, what));
+    return what != nullptr && (end || is_further_out(frame, at(what)));
   };
   // Of the two kinds the inner one first.
   while (left(r.handlers) &&
-         (r.unwind_buffer == nullptr ||
-          is_further_out(reinterpret_cast<std::uintptr_t>(r.unwind_buffer), r.handlers))) {
+         (r.unwind_buffer == nullptr || is_further_out(at(r.unwind_buffer), at(r.handlers)))) {
     const strata_cleanup& h = *std::exchange(r.handlers, r.handlers->before);
     h.routine(h.argument);
   }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/mutex.hpp"
 
-#include <time.h>
-
 #include <cerrno>
 #include <climits>
 #include <cstring>
 
 #include "pthread/fork.hpp"
+#include "pthread/on_worker.hpp"
 #include "pthread/robust.hpp"
 
 namespace strata::detail::posix {
@@ -44,17 +43,6 @@ void after_lock(mutex_view m) noexcept {
   m.depth() = 1;
 }
 
-// Its holder goes on on another worker. Not for ever: it may be one that waits for ours.
-bool lock_without_suspending(mutex_view m) {
-  constexpr timespec a_little{0, 50'000};
-  constexpr int times_max = 20'000;
-  for (int times = 0; times < times_max; ++times) {
-    if (m.word().try_lock()) return true;
-    nanosleep(&a_little, nullptr);
-  }
-  return false;
-}
-
 int lock(pthread_mutex_t* raw, const deadline& until) {
   mutex_view m(raw);
   if (const int answer = before_lock(m)) {
@@ -64,7 +52,7 @@ int lock(pthread_mutex_t* raw, const deadline& until) {
   if (!m.word().try_lock()) [[unlikely]] {
     if (const int error = until.check()) return error;
     const kept_errno keep;
-    const bool has_locked = is_in_fork() && lock_without_suspending(m);
+    const bool has_locked = is_in_fork() && attempt_on_worker([&] { return m.word().try_lock(); });
     if (!has_locked && !m.lock_word(until)) return ETIMEDOUT;
   }
   after_lock(m);

@@ -9,6 +9,7 @@
 
 #include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
+#include "pthread/own_stack.hpp"
 #include "pthread/signal_taker.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
@@ -44,16 +45,6 @@ sigset_t blocked_in_handler(const record& r, int number, const struct sigaction&
 void set_mask(record& r, const sigset_t& set) noexcept {
   const holding lock(r.more.lock);
   r.blocked = set;
-}
-
-// Not a stack that the program has made for itself, or a signal stack: what is deeper there than on
-// another one cannot be told.
-bool is_on_own_stack(std::uintptr_t address) noexcept {
-  const worker& w = this_worker();
-  const stack* const s = w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
-  if (s == nullptr) return false;
-  const auto bottom = reinterpret_cast<std::uintptr_t>(s->bottom);
-  return bottom <= address && address < bottom + s->bytes;
 }
 
 // What a handler that has interrupted main(), and in which we are, is not to be interrupted by.

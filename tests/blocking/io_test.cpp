@@ -273,18 +273,24 @@ TEST_P(io_on, one_of_many_who_read_gets_a_byte) {
   });
 }
 
+source terminal_that_needs_no_bytes(int tenths_of_s) {
+  const source s = terminal_source();
+  if (s.from < 0) return s;
+  termios settings{};
+  tcgetattr(s.from, &settings);
+  settings.c_cc[VMIN] = 0;
+  settings.c_cc[VTIME] = static_cast<cc_t>(tenths_of_s);
+  tcsetattr(s.from, TCSANOW, &settings);
+  return s;
+}
+
 // poll() says nothing of where such a read ends.
 TEST_P(io_on, a_terminal_may_need_no_bytes) {
   runtime rt(settings());
   rt.run([] {
     for (const int tenths_of_s : {0, 1}) {
-      const source s = terminal_source();
+      const source s = terminal_that_needs_no_bytes(tenths_of_s);
       if (s.from < 0) continue;
-      termios settings{};
-      tcgetattr(s.from, &settings);
-      settings.c_cc[VMIN] = 0;
-      settings.c_cc[VTIME] = static_cast<cc_t>(tenths_of_s);
-      tcsetattr(s.from, TCSANOW, &settings);
       char c = 0;
       const auto before = std::chrono::steady_clock::now();
       EXPECT_EQ(io::read(s.from, &c, 1), 0);
@@ -306,13 +312,8 @@ TEST_P(io_on, the_other_end_of_a_terminal_waits_for_bytes) {
   runtime rt(settings());
   rt.run([] {
     for (const int tenths_of_s : {0, 1}) {
-      const source s = terminal_source();
+      const source s = terminal_that_needs_no_bytes(tenths_of_s);
       if (s.from < 0) continue;
-      termios settings{};
-      tcgetattr(s.from, &settings);
-      settings.c_cc[VMIN] = 0;
-      settings.c_cc[VTIME] = static_cast<cc_t>(tenths_of_s);
-      tcsetattr(s.from, TCSANOW, &settings);
       char c = 0;
       EXPECT_EQ(io::read(s.to, &c, 1, 1ms + tenths_of_s * 150ms), -1);
       EXPECT_EQ(detail::errno_here(), ETIMEDOUT);

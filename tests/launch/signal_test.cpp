@@ -228,6 +228,20 @@ void expect_stopped(pid_t process) {
   EXPECT_EQ(state, 'T');
 }
 
+// One node that joins and sleeps, and the shell around its launcher.
+class job_in_a_shell : public command {
+ public:
+  explicit job_in_a_shell(const char* shell)
+      : command(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
+                {.variables = {}, .input = {}, .around = {"bash", "-c", shell}}) {}
+  // And nothing of the job is left.
+  void kill_shell() {
+    signal(SIGKILL);
+    EXPECT_EQ(wait(), 137);
+    wait_for_no_process();
+  }
+};
+
 // What follows the word, of a line that has come.
 pid_t number_after(const command& c, const std::string& word) {
   const std::size_t at = c.out().find(word);
@@ -241,8 +255,7 @@ TEST(signals, nor_does_one_that_is_stopped_when_its_shell_is_killed) {
   const char* const shell =
       "set -m; sh -c '\"$0\" \"$@\" & echo launcher $! there; kill -STOP $$' \"$0\" \"$@\" & "
       "set +m; exec sleep 1000";
-  command c(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
-            {.variables = {}, .input = {}, .around = {"bash", "-c", shell}});
+  job_in_a_shell c(shell);
   ASSERT_TRUE(c.wait_for_output("ready\n"));
   ASSERT_TRUE(c.wait_for_output(" there\n"));
   const pid_t launcher = number_after(c, "launcher ");
@@ -250,9 +263,7 @@ TEST(signals, nor_does_one_that_is_stopped_when_its_shell_is_killed) {
   ::kill(launcher, SIGTSTP);
   expect_stopped(launcher);
   expect_stopped(node);
-  c.signal(SIGKILL);
-  EXPECT_EQ(c.wait(), 137);
-  c.wait_for_no_process();
+  c.kill_shell();
 }
 
 // As by the kernel, which ends what is stopped so.
@@ -260,8 +271,7 @@ TEST(signals, nor_does_a_job_that_others_have_stopped_when_its_shell_is_killed) 
   const char* const shell =
       "set -m; sh -c '\"$0\" \"$@\" & echo launcher $! there; wait' \"$0\" \"$@\" & "
       "set +m; exec sleep 1000";
-  command c(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
-            {.variables = {}, .input = {}, .around = {"bash", "-c", shell}});
+  job_in_a_shell c(shell);
   ASSERT_TRUE(c.wait_for_output("ready\n"));
   ASSERT_TRUE(c.wait_for_output(" there\n"));
   const pid_t launcher = number_after(c, "launcher ");
@@ -276,9 +286,7 @@ TEST(signals, nor_does_a_job_that_others_have_stopped_when_its_shell_is_killed) 
     ::kill(guard, signal);
     while (!is_pending(launcher, signal)) ::sched_yield();
   }
-  c.signal(SIGKILL);
-  EXPECT_EQ(c.wait(), 137);
-  c.wait_for_no_process();
+  c.kill_shell();
 }
 
 // The kernel stops no such job that has no guard: what it reads from the terminal ends at once.
@@ -286,16 +294,13 @@ TEST(signals, nor_does_one_that_others_stop_when_its_shell_has_ended) {
   const char* const shell =
       "set -m; sh -c '\"$0\" \"$@\" & echo launcher $! there' \"$0\" \"$@\" & "
       "wait; echo alone; set +m; exec sleep 1000";
-  command c(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
-            {.variables = {}, .input = {}, .around = {"bash", "-c", shell}});
+  job_in_a_shell c(shell);
   ASSERT_TRUE(c.wait_for_output("ready\n"));
   ASSERT_TRUE(c.wait_for_output("alone\n"));
   const pid_t launcher = number_after(c, "launcher ");
   ::kill(-::getpgid(launcher), SIGTTIN);
   for (char state = 'T'; state != 'Z' && state != 0; state = state_of(launcher)) ::sched_yield();
-  c.signal(SIGKILL);
-  EXPECT_EQ(c.wait(), 137);
-  c.wait_for_no_process();
+  c.kill_shell();
 }
 
 TEST(signals, a_killed_guard_leaves_nothing) {

@@ -40,26 +40,32 @@ class preemption : public testing::TestWithParam<unsigned> {
 
 thread_attributes preemptible() { return {.name = "endless", .preemptible = true}; }
 
-// As many endless loops as there are workers, and one thread more that ends them.
+// As many threads as there are workers compute until they are stopped, and one thread more stops
+// them. compute(i, until_stop).
+template <class Compute>
+void expect_that_others_come(unsigned workers, const Compute& compute) {
+  std::atomic<bool> stop{false};
+  std::atomic<unsigned> begun{0};
+  const auto until_stop = [&] {
+    ++begun;
+    while (!stop.load(std::memory_order_relaxed)) {
+    }
+  };
+  std::vector<thread> loops;
+  for (unsigned i = 0; i < workers; ++i)
+    loops.emplace_back(preemptible(), [&, i] { compute(i, until_stop); });
+  thread other([&] {
+    while (begun != workers) this_thread::yield();
+    stop = true;
+  });
+  other.join();
+  for (thread& t : loops) t.join();
+}
+
 TEST_P(preemption, an_endless_loop_does_not_starve_others) {
   runtime rt(settings());
   rt.run([&] {
-    std::atomic<bool> stop{false};
-    std::atomic<unsigned> begun{0};
-    std::vector<thread> loops;
-    for (unsigned i = 0; i < GetParam(); ++i) {
-      loops.emplace_back(preemptible(), [&] {
-        ++begun;
-        while (!stop.load(std::memory_order_relaxed)) {
-        }
-      });
-    }
-    thread other([&] {
-      while (begun != GetParam()) this_thread::yield();
-      stop = true;
-    });
-    other.join();
-    for (thread& t : loops) t.join();
+    expect_that_others_come(GetParam(), [](unsigned, const auto& until_stop) { until_stop(); });
   });
   EXPECT_GT(rt.stats().total().preemptions, 0u);
 }
@@ -68,29 +74,16 @@ TEST_P(preemption, an_endless_loop_does_not_starve_others) {
 TEST_P(preemption, an_endless_body_of_a_loop_does_not_starve_others) {
   runtime rt(settings());
   rt.run([&] {
-    std::atomic<bool> stop{false};
-    std::atomic<unsigned> begun{0};
-    const auto until_stop = [&](int) {
-      ++begun;
-      while (!stop.load(std::memory_order_relaxed)) {
-      }
-      return 1;
-    };
-    std::vector<thread> loops;
-    for (unsigned i = 0; i < GetParam(); ++i) {
-      loops.emplace_back(preemptible(), [&, i] {
-        if (i % 2 == 0)
-          parallel_for(0, 1, until_stop);
-        else
-          EXPECT_EQ(parallel_reduce(0, 1, 0, until_stop, std::plus<>()), 1);
-      });
-    }
-    thread other([&] {
-      while (begun != GetParam()) this_thread::yield();
-      stop = true;
+    expect_that_others_come(GetParam(), [](unsigned i, const auto& until_stop) {
+      const auto body = [&](int) {
+        until_stop();
+        return 1;
+      };
+      if (i % 2 == 0)
+        parallel_for(0, 1, body);
+      else
+        EXPECT_EQ(parallel_reduce(0, 1, 0, body, std::plus<>()), 1);
     });
-    other.join();
-    for (thread& t : loops) t.join();
   });
   EXPECT_GT(rt.stats().total().preemptions, 0u);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "expect_code.hpp"
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/pthread.h"
@@ -21,16 +22,6 @@ namespace strata::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-template <class F>
-void expect_code(future_errc wanted, F f) {
-  try {
-    f();
-    ADD_FAILURE() << "no exception";
-  } catch (const future_error& e) {
-    EXPECT_EQ(e.code(), wanted) << e.what();
-  }
-}
 
 // Copies throw in every thread but the one that it is made in.
 struct copied_by_its_maker {
@@ -306,119 +297,12 @@ TEST(future, timed_waits) {
   });
 }
 
-TEST(future, at_thread_exit) {
-  runtime rt(with_workers(2));
-  rt.run([] {
-    promise<int> p;
-    promise<void> q;
-    auto f = p.get_future();
-    auto g = q.get_future();
-    binary_semaphore set(0), go(0);
-    static std::atomic<bool> cleaned{false};
-    cleaned = false;
-    thread_specific_ptr<int> mine([](int*) { cleaned = true; });
-    int object = 0;
-    thread t([&] {
-      mine.reset(&object);
-      p.set_value_at_thread_exit(3);
-      q.set_exception_at_thread_exit(std::make_exception_ptr(std::runtime_error("at exit")));
-      set.release();
-      go.acquire();
-    });
-    set.acquire();
-    expect_code(future_errc::promise_already_satisfied, [&] { p.set_value(4); });
-    EXPECT_EQ(f.wait_for(1ms), future_status::timeout);
-    go.release();
-    EXPECT_EQ(f.get(), 3);
-    EXPECT_TRUE(cleaned);  // values go first
-    EXPECT_THROW(g.get(), std::runtime_error);
-    t.join();
-
-    packaged_task<int(int)> task([](int x) { return x * x; });
-    auto h = task.get_future();
-    thread u([&] {
-      task.make_ready_at_thread_exit(4);
-      EXPECT_EQ(h.wait_for(0s), future_status::timeout);
-    });
-    EXPECT_EQ(h.get(), 16);
-    u.join();
-
-    // The promise may go before the thread does.
-    future<int> late;
-    thread v([&] {
-      promise<int> inner;
-      late = inner.get_future();
-      inner.set_value_at_thread_exit(9);
-    });
-    v.join();
-    EXPECT_EQ(late.get(), 9);
-  });
-}
-
-// The end of a result that nobody has fetched asks for another one at the end of its thread, whose
-// end may do so again.
-TEST(future, at_the_exit_of_a_thread_that_lets_go_of_another_at_its_exit) {
-  struct tells {
-    promise<void>* end;
-    int others;
-    tells(promise<void>* p, int n) : end(p), others(n) {}
-    tells(tells&& other) noexcept : end(std::exchange(other.end, nullptr)), others(other.others) {}
-    ~tells() {
-      if (end == nullptr) return;
-      if (others == 0)
-        end->set_value_at_thread_exit();
-      else
-        promise<tells>().set_value_at_thread_exit(tells(end, others - 1));
-    }
-  };
-  runtime rt(with_workers(1));
-  rt.run([] {
-    for (const int others : {0, 9}) {
-      promise<void> told;
-      auto f = told.get_future();
-      thread([&] {
-        promise<tells> unfetched;
-        unfetched.set_value_at_thread_exit(tells(&told, others));
-      }).join();
-      EXPECT_EQ(f.wait_for(0s), future_status::ready);
-    }
-  });
-}
-
 TEST(future, calls_are_made_for_who_is_outside_a_runtime) {
   const auto asks = [] { return detail::this_worker().owner != nullptr; };
   EXPECT_FALSE(asks());
   EXPECT_TRUE(strata::async(launch::async, asks).get());
   EXPECT_TRUE(strata::async(asks).get());
   EXPECT_FALSE(strata::async(launch::deferred, asks).get());
-}
-
-TEST(future, at_the_exit_of_a_thread_from_outside) {
-  promise<int> p;
-  auto f = p.get_future();
-  std::thread t([&] { p.set_value_at_thread_exit(3); });
-  EXPECT_EQ(f.get(), 3);  // this thread is from outside, too
-  t.join();
-}
-
-TEST(condition_variable, notified_at_thread_exit) {
-  runtime rt(with_workers(2));
-  rt.run([] {
-    mutex m;
-    condition_variable changed;
-    bool ended = false;
-    thread t([&] {
-      std::unique_lock lock(m);
-      ended = true;
-      notify_all_at_thread_exit(changed, std::move(lock));
-      EXPECT_FALSE(m.try_lock());
-    });
-    {
-      std::unique_lock lock(m);
-      changed.wait(lock, [&] { return ended; });
-    }
-    t.join();
-  });
 }
 
 TEST(packaged_task, calls_and_resets) {

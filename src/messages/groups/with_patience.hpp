@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What members of a group wait for must be said in the end: nobody would tell them that it is not.
 #pragma once
-#include "messages/retry_without_memory.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 #include "strata/detail/thread_core.hpp"
 
 namespace strata::messages {
@@ -9,7 +9,7 @@ namespace strata::messages {
 // Calls f() again until it finds memory, and lets other threads run meanwhile. By a thread.
 template <class F>
 auto with_patience(F&& f) {
-  return retry_without_memory(f, [] { this_thread::yield(); });
+  return cluster::retry_without_memory(f, [] { this_thread::yield(); });
 }
 
 }  // namespace strata::messages

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "pthread/on_worker.hpp"
 #include "pthread/wait.hpp"
 #include "strata/pthread.h"
 
@@ -15,23 +16,14 @@ constinit allocator_place the_allocator;
 
 namespace {
 
-// Not for ever: its holder may wait for what our worker has yet to run, as one does that joins a
-// thread of the allocator.
 [[gnu::noinline]] int lock_on_worker(pthread_mutex_t* mutex) {
   const detail::posix::kept_errno keep;
-  constexpr int yields_max = 100;
-  constexpr int times_max = 20'000;
-  constexpr timespec a_little{0, 50'000};
-  for (int times = 0; times < times_max; ++times) {
-    const int answer = strata_pthread_mutex_trylock(mutex);
-    if (answer != EBUSY) return answer;
-    if (times < yields_max) {
-      sched_yield();
-    } else {
-      nanosleep(&a_little, nullptr);
-    }
-  }
-  return strata_pthread_mutex_lock(mutex);
+  int answer = EBUSY;
+  const bool is_over = detail::posix::attempt_on_worker([&] {
+    answer = strata_pthread_mutex_trylock(mutex);
+    return answer != EBUSY;
+  });
+  return is_over ? answer : strata_pthread_mutex_lock(mutex);
 }
 
 }  // namespace

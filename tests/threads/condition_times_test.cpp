@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for condition variables whose time is further away than clocks count.
+#include <chrono>
+#include <mutex>
+#include <stop_token>
+#include <type_traits>
+
+#include "../sched/support.hpp"
+#include "strata/condition_variable.hpp"
+#include "strata/stop_token.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+// For longer than the clock counts: it is notified, and does not time out.
+template <class Condition>
+void expect_no_timeout_in_the_longest_time() {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    mutex m;
+    Condition changed;
+    bool go = false;
+    std::unique_lock lock(m);
+    thread notifier([&] {
+      const std::lock_guard guard(m);
+      go = true;
+      changed.notify_all();
+    });
+    while (!go) {
+      EXPECT_EQ(changed.wait_for(lock, std::chrono::hours::max()), cv_status::no_timeout);
+    }
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::nanoseconds::max(), [&] { return go; }));
+    lock.unlock();
+    notifier.join();
+    lock.lock();
+    go = false;
+    thread later([&] {
+      const std::lock_guard guard(m);
+      go = true;
+      changed.notify_all();
+    });
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::hours::max(), [&] { return go; }));
+    if constexpr (std::is_same_v<Condition, condition_variable_any>) {
+      std::stop_source stop;
+      stop.request_stop();
+      EXPECT_FALSE(changed.wait_for(lock, stop.get_token(), std::chrono::hours::max(),
+                                    [] { return false; }));
+    }
+    lock.unlock();
+    later.join();
+  });
+}
+
+TEST(condition_variable, waits_for_the_longest_time) {
+  expect_no_timeout_in_the_longest_time<condition_variable>();
+}
+TEST(condition_variable_any, waits_for_the_longest_time) {
+  expect_no_timeout_in_the_longest_time<condition_variable_any>();
+}
+
+// Until a time that is no number of nanoseconds: who is woken in vain waits on.
+template <class Condition, class Far>
+void expect_no_timeout_before(const Far& far) {
+  runtime rt(with_workers(1));
+  rt.run([&] {
+    mutex m;
+    Condition changed;
+    bool go = false;
+    std::unique_lock lock(m);
+    thread notifier([&] {
+      for (const bool last : {false, false, true}) {
+        const std::lock_guard guard(m);
+        go = last;
+        changed.notify_all();
+        if (!last) this_thread::yield();
+      }
+    });
+    EXPECT_EQ(changed.wait_until(lock, far), cv_status::no_timeout);
+    if constexpr (std::is_same_v<Condition, condition_variable_any>) {
+      const stop_source stop;
+      EXPECT_TRUE(changed.wait_until(lock, stop.get_token(), far, [&] { return go; }));
+    } else {
+      EXPECT_TRUE(changed.wait_until(lock, far, [&] { return go; }));
+    }
+    lock.unlock();
+    notifier.join();
+  });
+}
+
+using steady_hours = std::chrono::time_point<std::chrono::steady_clock, std::chrono::hours>;
+
+TEST(condition_variable, waits_until_the_last_time) {
+  expect_no_timeout_before<condition_variable>(steady_hours::max());
+  expect_no_timeout_before<condition_variable>(std::chrono::sys_seconds::max());
+}
+TEST(condition_variable_any, waits_until_the_last_time) {
+  expect_no_timeout_before<condition_variable_any>(steady_hours::max());
+  expect_no_timeout_before<condition_variable_any>(std::chrono::sys_seconds::max());
+}
+
+}  // namespace
+}  // namespace strata::test
