@@ -128,7 +128,7 @@ command::command(words line, const setting& how)
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP})
     sigaddset(&signals, number);
   posix_spawnattr_setsigdefault(&attributes, &signals);
-  const int apart = how.terminal ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
+  const int apart = how.terminal || how.apart ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
   posix_spawnattr_setflags(
       &attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | apart));
   const int error = ::posix_spawnp(&pid_, all[0].c_str(), &actions, &attributes,

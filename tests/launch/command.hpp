@@ -18,6 +18,7 @@ class command {
     std::string input{};    // what standard input holds
     words around{};         // a command that runs the command
     bool terminal = false;  // standard input is a terminal whose session the first process leads
+    bool apart = false;     // the first process leads a session, which nobody outside can oversee
     bool other = false;     // the words are another command's, its name the first
   };
 

@@ -228,12 +228,14 @@ void expect_stopped(pid_t process) {
   EXPECT_EQ(state, 'T');
 }
 
-// One node that joins and sleeps, and the shell around its launcher.
+// One node that joins and sleeps, and the shell around its launcher. In a session of their own: to
+// the kernel, who adopts what a shell leaves behind is as good as that shell in the same session.
+// That of a container may be in ours.
 class job_in_a_shell : public command {
  public:
   explicit job_in_a_shell(const char* shell)
       : command(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
-                {.variables = {}, .input = {}, .around = {"bash", "-c", shell}}) {}
+                {.variables = {}, .input = {}, .around = {"bash", "-c", shell}, .apart = true}) {}
   // And nothing of the job is left.
   void kill_shell() {
     signal(SIGKILL);
