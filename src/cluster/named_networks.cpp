@@ -10,7 +10,8 @@ namespace strata::cluster {
 
 named_networks::named_networks(mailer& mail, const membership& members, links& l, const clock& time,
                                const beginning& b, ground& g)
-    : ground_(g),
+    : mail_(mail),
+      ground_(g),
       members_(members),
       links_(l),
       time_(time),

@@ -50,8 +50,8 @@ class named_networks final : private cluster::rerouting::hands,
     [[nodiscard]] virtual const net::transport* polled() const = 0;
     // Nothing goes on here any more.
     [[nodiscard]] virtual bool is_over() const = 0;
-    // n, or this node, has said its last word: now their connection may end.
-    [[nodiscard]] virtual bool has_parted_from(node_id n) const = 0;
+    // n ends with the job, and has said so: now their connection may end.
+    [[nodiscard]] virtual bool has_said_goodbye(node_id n) const = 0;
     // See membership_protocol.
     [[nodiscard]] virtual bool is_known_to(node_id n) const = 0;
 
@@ -124,6 +124,8 @@ class named_networks final : private cluster::rerouting::hands,
 
   // ---- members ----
   void on_left(node_id n);
+  // All know that this node has left.
+  void on_parted() { detours_.say_gone(); }
   void members_have_changed() { remeasuring_.members_have_changed(time_.now_ns()); }
 
   // ---- the end ----
@@ -192,6 +194,10 @@ class named_networks final : private cluster::rerouting::hands,
   }
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
                const cluster::detours::pair_in_order& ends) override;
+  void post(node_id n, kind k, std::span<const std::byte> payload) override {
+    mail_.post(n, k, {}, payload);
+  }
+  void let_go(node_id n) override;
   void heard_of(node_id n) override { ground_.heard_of(n); }
   void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override;
   [[nodiscard]] routes ways_without(node_id n,
@@ -222,6 +228,7 @@ class named_networks final : private cluster::rerouting::hands,
   [[nodiscard]] bool lives_on(node_id peer) const;
   void has_lost(node_id n, const net::transport* over);
 
+  mailer& mail_;
   ground& ground_;
   const membership& members_;
   links& links_;

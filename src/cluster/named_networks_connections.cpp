@@ -33,8 +33,11 @@ bool named_networks::comes_by_spare(node_id peer) const {
 }
 
 bool named_networks::lives_on(node_id peer) const {
-  return links_.outlives_connection(peer) && members_.has(peer) && ground_.is_known_to(peer) &&
-         !ground_.is_over() && !ground_.has_parted_from(peer);
+  const bool stays = members_.has(peer)
+                         ? !ground_.has_said_goodbye(peer)
+                         : members_.of(peer) == standing::left && !detours_.has_gone(peer);
+  return stays && links_.outlives_connection(peer) && ground_.is_known_to(peer) &&
+         !ground_.is_over();
 }
 
 bool named_networks::is_connected(node_id n) {
@@ -52,6 +55,12 @@ void named_networks::pass_on(node_id next, std::span<const std::byte> head,
 
 void named_networks::on_detoured(node_id n, kind k, std::span<const std::byte> payload) {
   if (!rerouting_.keeps(n, {}, k, payload)) ground_.receive(n, k, payload);
+}
+
+void named_networks::let_go(node_id n) {
+  if (members_.of(n) != standing::left) throw malformed("the end of a node that has not left");
+  links_.on_lost(n);
+  reopened_.erase(n);
 }
 
 void named_networks::beat(bool listening) {

@@ -84,6 +84,7 @@ void simulated_node::on_stay() {
 }
 
 void simulated_node::on_parted() {
+  if (networks) networks->on_parted();
   parted_ = true;
   job_.left_.push_back(self_);
   std::exchange(job_.when_done_[self_], nullptr)();

@@ -105,9 +105,7 @@ class simulated_node final : public cluster::mailer,
   void cannot_reach(node_id node, const std::string& why) override { lose(node, why); }
   [[nodiscard]] const net::transport* polled() const override { return polled_; }
   [[nodiscard]] bool is_over() const override { return crashed_ || parted_ || broken_; }
-  [[nodiscard]] bool has_parted_from(node_id) const override {
-    return membership_protocol.has_left();
-  }
+  [[nodiscard]] bool has_said_goodbye(node_id) const override { return false; }
   [[nodiscard]] bool is_known_to(node_id n) const override {
     return membership_protocol.is_known_to(n);
   }

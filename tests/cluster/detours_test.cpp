@@ -46,6 +46,13 @@ class recorder final : public detours::hands {
                const detours::pair_in_order&) override {
     say(next, kind::detour, head, payload);
   }
+  void post(node_id n, kind k, std::span<const std::byte> payload) override {
+    posted.push_back({n, k, {payload.begin(), payload.end()}});
+  }
+  void let_go(node_id n) override {
+    if (!left.contains(n)) throw malformed("it has not left");
+    gone.push_back(n);
+  }
   void heard_of(node_id n) override { lives.insert(n); }
   void go_by(node_id n, std::uint64_t count, const detours::path& way) override {
     if (count > given_at_most) throw malformed("more has come than was given");
@@ -83,7 +90,9 @@ class recorder final : public detours::hands {
   std::vector<node_id> closed;
   bool has_room = true;  // for what goes last by a detour
   std::vector<node_id> begun;
-  std::vector<said> all, by_spare, heard, last;
+  std::vector<said> all, by_spare, heard, last, posted;
+  std::set<node_id> left;
+  std::vector<node_id> gone;
   std::map<node_id, std::uint64_t> goes_on;
   std::map<node_id, std::pair<std::uint64_t, detours::path>> goes_by;
   std::set<detours::pair> cuts;
@@ -167,6 +176,38 @@ TEST_F(around, who_is_reached_by_nobody_is_lost) {
   EXPECT_TRUE(h.lost.empty());
   hear(3, kind::cut_off, packed(u16(1), u16(2), u32(1)));
   EXPECT_EQ(h.lost, (std::map<node_id, std::string>{{1, "ended"}}));
+}
+
+TEST_F(around, who_has_left_says_when_all_know_it) {
+  d.say_gone();
+  ASSERT_EQ(h.all.size(), 2U);
+  for (const said& s : h.all) {
+    EXPECT_EQ(s.k, kind::gone);
+    EXPECT_EQ(s.payload, packed(u16(0)));
+  }
+}
+
+TEST_F(around, who_has_gone_is_let_go) {
+  d.on_broken(1, "ended");
+  EXPECT_THROW(hear(1, kind::gone, packed(u16(1))), malformed);
+  EXPECT_TRUE(d.is_broken(1));
+  h.left.insert(1);
+  hear(1, kind::gone, packed(u16(1)));
+  hear(3, kind::gone, packed(u16(1)));
+  EXPECT_EQ(h.gone, std::vector<node_id>{1});
+  EXPECT_TRUE(d.has_gone(1));
+  EXPECT_FALSE(d.is_broken(1));
+}
+
+TEST_F(around, who_asks_for_a_detour_to_one_that_has_gone_is_told) {
+  h.left.insert(3);
+  hear(3, kind::gone, packed(u16(3)));
+  hear(1, kind::detour, by_detour(2, kind::resume, {1, 0, 3}, 1, packed(std::uint64_t{7}, u32(0))));
+  EXPECT_TRUE(h.all.empty());
+  ASSERT_EQ(h.posted.size(), 1U);
+  EXPECT_EQ(h.posted[0].to, 2);
+  EXPECT_EQ(h.posted[0].k, kind::gone);
+  EXPECT_EQ(h.posted[0].payload, packed(u16(3)));
 }
 
 TEST_F(around, a_spare_connection_takes_the_place_and_nobody_hears_of_it) {
@@ -390,6 +431,9 @@ TEST_F(around, who_hears_and_is_not_heard_gives_it_up_later) {
 }
 
 TEST_F(around, nonsense_is_refused) {
+  EXPECT_THROW(hear(1, kind::gone, packed(u16(0))), malformed);
+  EXPECT_THROW(hear(1, kind::gone, packed(u16(4))), malformed);
+  EXPECT_THROW(hear(1, kind::gone, packed(u16(3), u16(3))), malformed);
   const auto refuses = [&](kind k, const std::vector<std::byte>& payload) {
     EXPECT_THROW(hear(3, k, payload), malformed);
   };

@@ -185,9 +185,7 @@ class engine final : public mailer,
   [[nodiscard]] bool is_over() const noexcept override {
     return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] bool has_parted_from(node_id n) const override {
-    return membership_protocol_->has_left() || departures_.has_gone(n);
-  }
+  [[nodiscard]] bool has_said_goodbye(node_id n) const override { return departures_.has_gone(n); }
   [[nodiscard]] bool is_known_to(node_id n) const override {
     return membership_protocol_->is_known_to(n);
   }

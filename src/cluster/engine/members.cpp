@@ -193,6 +193,7 @@ void engine::on_stay() {
 }
 
 void engine::on_parted() {
+  if (networks_ != nullptr) networks_->on_parted();
   for (const auto& t : transports_) t->has_left();
   leaves_.store(false, std::memory_order_relaxed);
   stopping_.store(true, std::memory_order_seq_cst);

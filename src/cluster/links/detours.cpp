@@ -69,6 +69,10 @@ bool detours::on_message(node_id from, kind k, reader r) {
     on_unheard(from, r);
     return true;
   }
+  if (k == kind::gone) {
+    on_gone(r);
+    return true;
+  }
   if (k != kind::cut_off) return false;
   const word w = take_word(r, nodes_);
   if (w.lower != self_ && w.higher != self_) {
@@ -177,6 +181,24 @@ void detours::on_left(node_id n) {
   }
 }
 
+void detours::say_gone() {
+  for (unsigned i = 0; i < nodes_; ++i) {
+    const auto n = static_cast<node_id>(i);
+    if (hands_.is_connected(n) && !has_gone(n))
+      hands_.say(n, kind::gone, std::as_bytes(std::span(&self_, 1)), {});
+  }
+}
+
+void detours::on_gone(reader r) {
+  const auto n = r.take<node_id>();
+  if (!r.empty() || n >= nodes_ || n == self_) throw malformed("a word about who has gone");
+  if (has_gone(n)) return;
+  hands_.let_go(n);
+  gone_.insert(n);
+  broken_.erase(n);
+  complaints_.erase(n);
+}
+
 void detours::leave_way(node_id n, neighbour& there) {
   if (!there.resumed) return look_for_way(n, there);
   path way = way_to(n, cuts_);
@@ -222,9 +244,11 @@ void detours::pass_on(reader r) {
       std::any_of(way.begin(), way.end(), [&](node_id n) { return n >= nodes_; }))
     throw malformed("a detour that leads nowhere");
   if (++h.at != h.hops) {
-    if (!hands_.is_connected(way[h.at])) throw malformed("a detour over no network");
-    return hands_.pass_on(way[h.at], detour_words::pack(h, way), r.take_rest(),
-                          {h.source, way.back()});
+    const node_id next = way[h.at];
+    if (!hands_.is_connected(next)) throw malformed("a detour over no network");
+    if (has_gone(next))
+      return hands_.post(h.source, kind::gone, std::as_bytes(std::span(&next, 1)));
+    return hands_.pass_on(next, detour_words::pack(h, way), r.take_rest(), {h.source, way.back()});
   }
   if (!hands_.is_connected(h.source)) throw malformed("a detour around no connection");
   hands_.heard_of(h.source);

@@ -10,6 +10,12 @@
 //   one end -> the other   unheard   so many messages were given to the connection, and you confirm
 //                                    nothing; said at every beat. If they do not come, though you
 //                                    live, or I never hear you say so, give the connection up
+//   leaver -> neighbours   gone      all know that I have left (membership_protocol.hpp), so what
+//                                    ends now is my process. Whoever has not heard it, and asks for
+//                                    a detour to there, is told so by whoever has
+//
+// Until then who has left is as good as anybody here: what others answer it, and what it has told
+// them last, may have to go around.
 //
 // When the network returns (mending.hpp) the two go back to a new connection, in the same order:
 //
@@ -90,6 +96,10 @@ class detours {
     // one's source waits when too much does.
     virtual void pass_on(node_id next, std::span<const std::byte> head,
                          std::span<const std::byte> payload, const pair_in_order& ends) = 0;
+    // To any node, by the ways of the job.
+    virtual void post(node_id n, kind k, std::span<const std::byte> payload) = 0;
+    // Nothing is said to n any more, nor waits for it. Throws malformed when it has not left.
+    virtual void let_go(node_id n) = 0;
     // Something has come from n, which lives.
     virtual void heard_of(node_id n) = 0;
     // What n has said to its neighbour, as if it had come over the connection.
@@ -130,6 +140,10 @@ class detours {
   void forget_new(node_id n);
   // What goes around by it goes by others from now on.
   void on_left(node_id n);
+  // This node has left, which all know.
+  void say_gone();
+  // n has said so: its connection ends with its process.
+  [[nodiscard]] bool has_gone(node_id n) const { return gone_.contains(n); }
   // What others have heard.
   void learn(const words& about_connections);
   // Whoever has heard the last by a detour may have to wait until its own has room there. True:
@@ -191,11 +205,13 @@ class detours {
     unsigned pauses = 0;  // one after the other at which it was not
   };
   void on_unheard(node_id from, reader r);
+  void on_gone(reader r);
   std::map<node_id, complaint> complaints_;
   unsigned depth_ = 0;  // of the detour within detours that is being handled
   std::map<node_id, neighbour> broken_;
   words about_connections_;
   std::set<pair> cuts_;  // of these
+  std::set<node_id> gone_;
 };
 
 // What goes before a neighbour's message that takes a detour.

@@ -301,6 +301,7 @@ std::string links::describe_waits() const {
 void links::on_lost(node_id node) {
   peer& p = peers_[node];
   back_room& b = p.back();
+  b.is_retired = false;
   p.lost.store(true, std::memory_order_release);
   if (net::transport* const way = way_to(node)) way->drop(node);
   const std::lock_guard lock(b.mutex);

@@ -57,8 +57,8 @@ class links {
   // From now on what carries work to `node` is kept back here, and everything before has been
   // handed to the transport or waits in front of what is posted next; or it goes on.
   void keep_back(node_id node, bool kept);
-  // The node has left: it counts as lost, but gets what it was told last, by others too. Returns
-  // what was kept back for it.
+  // The node has left: it counts as lost, but gets what it was told last, by others too, and around
+  // connections that end, until on_lost(). Returns what was kept back for it.
   [[nodiscard]] std::deque<message_copy> retire(node_id node);
 
   // What is forwarded with this number goes by these ways, for as long as no other table has taken
@@ -236,6 +236,7 @@ class links {
     std::size_t last_by_detour = 0;   // while that is ending: so many of the queue still go by it
     bool is_too_far = false;          // by that
     net::transport* spare = nullptr;  // of who handles messages
+    bool is_retired = false;          // of who handles messages: and not over
     unconfirmed given;                // while it is open
     come_so_far come;                 // of who handles messages
     // With the mutex: see keep_back().
@@ -286,6 +287,11 @@ class links {
     using connection = back_room::connection;
     return b.stands == connection::replaced ||
            (b.stands == connection::ending && b.last_by_detour != 0);
+  }
+  // Of who handles messages: nothing has to reach it any more.
+  [[nodiscard]] bool is_over(node_id neighbour) const noexcept {
+    const back_room* const b = peers_[neighbour].back_if_any();
+    return is_lost(neighbour) && (b == nullptr || !b->is_retired);
   }
   void confirm(node_id neighbour, back_room& b);
   // So many have come; the rest waits in front of all else. With the mutex.

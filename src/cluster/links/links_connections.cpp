@@ -38,7 +38,7 @@ links::trouble links::confirm_all(bool listening) {
   trouble found;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const auto n = static_cast<node_id>(i);
-    if (n == self_ || !outlives_connection(n) || is_lost(n)) continue;
+    if (n == self_ || !outlives_connection(n) || is_over(n)) continue;
     back_room* const b = peers_[i].back_if_any();
     if (b == nullptr) continue;
     {
@@ -83,7 +83,7 @@ void links::drop_spare(node_id neighbour) noexcept {
 }
 
 void links::go_on(node_id neighbour, std::uint64_t come) {
-  if (is_lost(neighbour)) return;
+  if (is_over(neighbour)) return;
   peer& p = peers_[neighbour];
   back_room& b = p.back();
   {
@@ -97,7 +97,7 @@ void links::go_on(node_id neighbour, std::uint64_t come) {
 }
 
 void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way) {
-  if (is_lost(neighbour)) return;
+  if (is_over(neighbour)) return;
   back_room& b = peers_[neighbour].back();
   {
     const std::lock_guard lock(b.mutex);
@@ -109,7 +109,7 @@ void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> wa
 }
 
 void links::go_by_another(node_id neighbour, std::vector<node_id> way) {
-  if (is_lost(neighbour)) return;
+  if (is_over(neighbour)) return;
   back_room& b = peers_[neighbour].back();
   {
     const std::lock_guard lock(b.mutex);
@@ -138,7 +138,7 @@ bool links::has_ended_detour(node_id neighbour) const {
 }
 
 void links::begin_anew(node_id neighbour, net::transport& way) {
-  if (is_lost(neighbour)) return;
+  if (is_over(neighbour)) return;
   peer& p = peers_[neighbour];
   back_room& b = p.back();
   {

@@ -55,6 +55,7 @@ std::deque<message_copy> links::retire(node_id node) {
   back_room& b = p.back();
   const std::lock_guard lock(b.mutex);
   b.keeps_back = true;
+  b.is_retired = outlives_connection(node);
   p.lost.store(true, std::memory_order_release);
   b.room.notify_all();
   return b.waiting.take_kept();

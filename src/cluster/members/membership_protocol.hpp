@@ -67,8 +67,6 @@ class membership_protocol {
   bool on_lost(node_id node);
   // n has said that it knows this node, which came late, or has known it from the beginning.
   [[nodiscard]] bool is_known_to(node_id n) const;
-  // This node has said its last word, and others may close their connections.
-  [[nodiscard]] bool has_left() const noexcept { return step_ == step::left; }
   [[nodiscard]] bool is_leaving() const noexcept {
     return members_.of(mail_.self()) == standing::leaving;
   }

@@ -91,6 +91,7 @@ enum class kind : net::message_kind {
   resume = 77,     // how many messages have come
   detour = 78,     // by whom, and what
   confirmed = 79,  // how many messages have come
+  gone = 82,       // who: it has left, and nobody needs a connection to it
   // Their networks, while the job runs (remeasuring.cpp).
   measure_again = 74,   // number
   measured_again = 75,  // number, what was measured
