@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
-#include <iterator>
 #include <utility>
 
 #include "cluster/words/message_copy.hpp"
@@ -29,7 +28,7 @@ class backlog {
   void push(message_copy m) {
     const std::size_t cost = cost_of(m);
     queue_.push_back(std::move(m));
-    bytes_.store(bytes() + cost, std::memory_order_relaxed);
+    add(cost);
   }
   message_copy pop() {
     message_copy m = std::move(queue_.front());
@@ -37,11 +36,11 @@ class backlog {
     discount(m);
     return m;
   }
-  // Before all else, in that order.
-  void put_in_front(std::deque<message_copy> all) {
-    for (const message_copy& m : all) count(m);
-    std::move(queue_.begin(), queue_.end(), std::back_inserter(all));
-    queue_ = std::move(all);
+  // Before all else. Where it throws, m is still whole.
+  void put_in_front(message_copy&& m) {
+    const std::size_t cost = cost_of(m);
+    queue_.push_front(std::move(m));
+    add(cost);
   }
 
   // ---- what is kept back ----
@@ -49,15 +48,17 @@ class backlog {
   void keep(message_copy m) {
     const std::size_t cost = cost_of(m);
     kept_.push_back(std::move(m));
-    bytes_.store(bytes() + cost, std::memory_order_relaxed);
+    add(cost);
   }
   [[nodiscard]] std::deque<message_copy> take_kept() {
-    for (const message_copy& m : kept_) discount(m);
-    return std::exchange(kept_, {});
+    std::deque<message_copy> all;  // which takes memory
+    all.swap(kept_);
+    for (const message_copy& m : all) discount(m);
+    return all;
   }
+  // Where it throws, some have gone to the queue, and it may be called again for the others.
   void queue_kept() {
-    std::move(kept_.begin(), kept_.end(), std::back_inserter(queue_));
-    kept_.clear();
+    for (; !kept_.empty(); kept_.pop_front()) queue_.push_back(std::move(kept_.front()));
   }
 
   void clear() noexcept {
@@ -71,9 +72,7 @@ class backlog {
     return m.payload.size() + sizeof(net::header);
   }
   // One thread at a time changes it: a load and a store do.
-  void count(const message_copy& m) noexcept {
-    bytes_.store(bytes() + cost_of(m), std::memory_order_relaxed);
-  }
+  void add(std::size_t cost) noexcept { bytes_.store(bytes() + cost, std::memory_order_relaxed); }
   void discount(const message_copy& m) noexcept {
     bytes_.store(bytes() - cost_of(m), std::memory_order_relaxed);
   }

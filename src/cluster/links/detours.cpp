@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cluster/links/detour_words.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -238,8 +239,9 @@ void detours::pass_on(reader r) {
   auto h = r.take<head>();
   if (h.hops < 2 || h.hops > hops_max || h.at >= h.hops || h.source >= nodes_ || h.source == self_)
     throw malformed("a detour of so many nodes");
-  path way;
-  for (unsigned i = 0; i < h.hops; ++i) way.push_back(r.take<node_id>());
+  // Nobody else knows of what it carries any more.
+  path way = retry_without_memory([&] { return path(h.hops); });
+  for (node_id& n : way) n = r.take<node_id>();
   if (way[h.at] != self_ || way.back() == h.source ||
       std::any_of(way.begin(), way.end(), [&](node_id n) { return n >= nodes_; }))
     throw malformed("a detour that leads nowhere");
@@ -248,7 +250,8 @@ void detours::pass_on(reader r) {
     if (!hands_.is_connected(next)) throw malformed("a detour over no network");
     if (has_gone(next))
       return hands_.post(h.source, kind::gone, std::as_bytes(std::span(&next, 1)));
-    return hands_.pass_on(next, detour_words::pack(h, way), r.take_rest(), {h.source, way.back()});
+    const auto packed_head = retry_without_memory([&] { return detour_words::pack(h, way); });
+    return hands_.pass_on(next, packed_head, r.take_rest(), {h.source, way.back()});
   }
   if (!hands_.is_connected(h.source)) throw malformed("a detour around no connection");
   hands_.heard_of(h.source);

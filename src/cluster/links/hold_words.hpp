@@ -6,6 +6,7 @@
 // empties it speak from different threads. The newest counts.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,10 +31,12 @@ class words_told {
     if (is_wait(last)) return std::nullopt;
     return ++last;
   }
-  // What those are to hear that wait: they need not any more.
+  // What those are to hear that wait: they need not any more. Where it throws, they wait still.
   using words = std::vector<std::pair<flow, std::uint16_t>>;
   [[nodiscard]] words release() {
+    const auto waits = [](const auto& one) { return is_wait(one.second); };
     words all;
+    all.reserve(static_cast<std::size_t>(std::count_if(last_.begin(), last_.end(), waits)));
     for (auto& [f, last] : last_) {
       if (is_wait(last)) all.emplace_back(f, ++last);
     }

@@ -234,7 +234,9 @@ bool links::send_queued(node_id to, peer& p) {
     bool flushed = false;
     while (!b.waiting.empty()) {
       const message_copy& q = b.waiting.front();
-      switch (way.try_send(to, header_of(self_, to, q.k), q.payload, {})) {
+      // By the sender's thread, who can tell nobody.
+      switch (retry_without_memory(
+          [&] { return way.try_send(to, header_of(self_, to, q.k), q.payload, {}); })) {
         case net::send_outcome::would_block:
           // There may be room once what is staged has gone.
           if (flushed || !way.flush(to)) return false;
@@ -247,12 +249,12 @@ bool links::send_queued(node_id to, peer& p) {
       }
       message_copy sent = b.waiting.pop();
       if (ways_change_ && way.about().may_break && counts_for_connection(sent.k))
-        b.given.keep(std::move(sent));
+        retry_without_memory([&] { b.given.keep(std::move(sent)); });
       flushed = false;
     }
     p.queueing.store(false, std::memory_order_release);
     b.room.notify_all();
-    released = b.told.release();
+    released = retry_without_memory([&] { return b.told.release(); });
     const bool is_too_much = b.given.bytes() > given_bytes_max;
     lock.unlock();
     if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
@@ -306,7 +308,7 @@ void links::on_lost(node_id node) {
   if (net::transport* const way = way_to(node)) way->drop(node);
   const std::lock_guard lock(b.mutex);
   b.waiting.clear();
-  (void)b.given.take();
+  b.given.clear();
   b.room.notify_all();
   b.told.clear();
 }

@@ -65,7 +65,10 @@ std::uint64_t links::close(node_id neighbour) {
 
 void links::queue_rest(back_room& b, std::uint64_t come) {
   b.given.confirm(come);
-  b.waiting.put_in_front(b.given.take());
+  while (b.given.keeps_any()) {
+    message_copy last = b.given.take_last();  // which is nowhere else
+    retry_without_memory([&] { b.waiting.put_in_front(std::move(last)); });
+  }
 }
 
 bool links::say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload) {
@@ -172,7 +175,7 @@ bool links::send_around(back_room& b) {
       if (!goes_around(b)) return true;
       if (b.waiting.empty()) {
         b.room.notify_all();
-        const words_told::words released = b.told.release();
+        const auto released = retry_without_memory([&] { return b.told.release(); });
         lock.unlock();
         for (const auto& [f, number] : released) tell(f, number);
         congestion_may_be_over();

@@ -34,7 +34,7 @@ void links::keep_back(node_id node, bool kept) {
     b.keeps_back = kept || (p.next == node && way_to(node) == nullptr);
     if (b.keeps_back || !b.waiting.keeps_any()) return;
     if (p.next != node) {
-      const std::deque<message_copy> all = b.waiting.take_kept();
+      const auto all = retry_without_memory([&] { return b.waiting.take_kept(); });
       if (ways_change_) lock.unlock();  // see dispatch()
       // They are nowhere else any more.
       for (const message_copy& q : all) {
@@ -44,7 +44,7 @@ void links::keep_back(node_id node, bool kept) {
       }
       return;
     }
-    b.waiting.queue_kept();
+    retry_without_memory([&] { b.waiting.queue_kept(); });  // and nobody overtakes them
     p.queueing.store(true, std::memory_order_release);
   }
   way_to(node)->wake_sender();
@@ -58,7 +58,7 @@ std::deque<message_copy> links::retire(node_id node) {
   b.is_retired = outlives_connection(node);
   p.lost.store(true, std::memory_order_release);
   b.room.notify_all();
-  return b.waiting.take_kept();
+  return retry_without_memory([&] { return b.waiting.take_kept(); });
 }
 
 }  // namespace strata::cluster

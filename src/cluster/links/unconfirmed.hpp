@@ -22,13 +22,13 @@ namespace strata::cluster {
 // The sender's side of one connection. By one thread at a time, but bytes().
 class unconfirmed {
  public:
-  // It is given to the connection.
-  void keep(message_copy m) {
+  // It is given to the connection. Where it throws, m is still whole.
+  void keep(message_copy&& m) {
     const std::size_t cost = cost_of(m);
     kept_.push_back(std::move(m));
     set_bytes(bytes() + cost);
   }
-  // The connection had no room for it.
+  // The connection had no room for it, or has ended.
   [[nodiscard]] message_copy take_last() noexcept {
     message_copy m = std::move(kept_.back());
     kept_.pop_back();
@@ -43,14 +43,15 @@ class unconfirmed {
       kept_.pop_front();
     }
   }
-  // The rest, in the order in which it was given.
-  [[nodiscard]] std::deque<message_copy> take() {
+  // Some that were given have not been confirmed.
+  [[nodiscard]] bool keeps_any() const noexcept { return !kept_.empty(); }
+  void clear() noexcept {
+    kept_.clear();
     set_bytes(0);
-    return std::exchange(kept_, {});
   }
   // For another connection, to which nothing has been given.
   void begin_anew() noexcept {
-    (void)take();
+    clear();
     confirmed_ = confirmed_before_ = 0;
     silent_beats_ = 0;
   }
