@@ -51,8 +51,8 @@ std::vector<node_id> engine::others() const {
 }
 
 void engine::broadcast(kind k, std::span<const std::byte> payload) {
-  for (const node_id to : others()) {
-    if (!links_->is_lost(to)) links_->post(to, k, payload, {});
+  for (const node_id to : retry_without_memory([this] { return others(); })) {
+    if (!links_->is_lost(to)) retry_without_memory([&] { links_->post(to, k, payload, {}); });
   }
 }
 

@@ -79,7 +79,7 @@ bool engine::on_other_kind(node_id from, kind k) {
     case kind::goodbye:
       // It may have ended before it heard that this one leaves.
       (void)membership_protocol_->on_lost(from);
-      if (self_ == 0 && broken_.load(std::memory_order_relaxed)) post(from, kind::stop, {}, {});
+      if (self_ == 0 && broken_.load(std::memory_order_relaxed)) say(from, kind::stop, {}, {});
       (void)departures_.add(from);
       return true;
     case kind::report:

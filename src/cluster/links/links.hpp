@@ -27,6 +27,7 @@
 #include "cluster/links/unconfirmed.hpp"
 #include "cluster/ways/routes.hpp"
 #include "cluster/ways/way_tables.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 #include "cluster/words/surroundings.hpp"
 #include "net/transport.hpp"
 
@@ -144,10 +145,10 @@ class links {
   // What goes by here around a connection from the first to the second; as forward().
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
                const flow& f);
-  // To a neighbour, whatever way messages take.
+  // To a neighbour, whatever way messages take; in the end, as mailer::say().
   void say(node_id neighbour, kind k, std::span<const std::byte> head,
            std::span<const std::byte> body) {
-    send(neighbour, k, head, body);
+    retry_without_memory([&] { send(neighbour, k, head, body); });
   }
 
   // False: the node has left, and this kind would be of no use; nothing has happened.

@@ -57,7 +57,7 @@ std::int64_t liveness::beat_ns() const noexcept { return limit_ns_ / beats_per_l
 
 void liveness::beat(bool listening) {
   if (next_ == mail_.self()) return;
-  mail_.post(next_, kind::heartbeat, {});
+  mail_.say(next_, kind::heartbeat, {});
   const std::int64_t now = time_.now_ns();
   // A node that was stopped for long has heard nobody, through no fault of theirs.
   const bool was_stopped = now - beat_at_ > limit_ns_ / 2;
@@ -75,10 +75,13 @@ void liveness::heard_of(node_id n) noexcept {
 }
 
 void liveness::tell(node_id lost, const std::string& why) {
-  writer told;
-  told.add(lost).add_text(why);
-  for (const node_id n : mail_.members().all()) {
-    if (n != mail_.self() && n != lost) mail_.post(n, kind::lost, told.bytes());
+  const writer told = retry_without_memory([&] {
+    writer out;
+    out.add(lost).add_text(why);
+    return out;
+  });
+  for (const node_id n : retry_without_memory([this] { return mail_.members().all(); })) {
+    if (n != mail_.self() && n != lost) mail_.say(n, kind::lost, told.bytes());
   }
 }
 

@@ -11,13 +11,12 @@ membership_protocol::membership_protocol(mailer& mail, membership& members,
     : mail_(mail), members_(members), counts_(counts), quiet_(quiet), hands_(h) {}
 
 void membership_protocol::tell_others(kind k, std::span<const std::byte> payload) {
-  awaited_.clear();
-  for (const node_id n : members_.all()) {
-    // Node 0 has been told of a comer before.
-    if (n == mail_.self() || (k == kind::arrive && n == 0)) continue;
-    mail_.post(n, k, payload);
-    awaited_.push_back(n);
-  }
+  // Who is awaited, and then told: there may be no memory for a part of it.
+  awaited_ = retry_without_memory([this] { return members_.all(); });
+  // Node 0 has been told of a comer before.
+  std::erase_if(awaited_,
+                [&](node_id n) { return n == mail_.self() || (k == kind::arrive && n == 0); });
+  for (const node_id n : awaited_) mail_.say(n, k, payload);
 }
 
 void membership_protocol::change(node_id n, standing s) {
@@ -31,7 +30,7 @@ void membership_protocol::change(node_id n, standing s) {
 void membership_protocol::come() {
   step_ = step::counted;
   awaited_ = {0};
-  mail_.post(0, kind::arrive, {});
+  mail_.say(0, kind::arrive, {});
 }
 
 void membership_protocol::begin_to_leave() {
@@ -117,8 +116,8 @@ bool membership_protocol::on_message(node_id from, kind k, reader r) {
       expect(members_.of(from) == standing::coming);
       change(from, standing::present);
       hands_.keep_back(from, false);
-      mail_.post(from, kind::known, {});
-      if (is_leaving()) mail_.post(from, kind::leaving, {});
+      mail_.say(from, kind::known, {});
+      if (is_leaving()) mail_.say(from, kind::leaving, {});
       return true;
     case kind::known:
       on_answer(from, step_ == step::counted ? step::counted : step::told);
@@ -129,9 +128,9 @@ bool membership_protocol::on_message(node_id from, kind k, reader r) {
       return true;
     case kind::farewell:
       expect(members_.of(from) == standing::leaving && !said_farewell);
-      farewells_.push_back(from);
+      retry_without_memory([&] { farewells_.push_back(from); });
       hands_.keep_back(from, true);
-      mail_.post(from, kind::kept_back, {});
+      mail_.say(from, kind::kept_back, {});
       return true;
     case kind::kept_back:
       on_answer(from, step::farewell);
@@ -146,7 +145,7 @@ bool membership_protocol::on_message(node_id from, kind k, reader r) {
       const auto theirs = r.take<std::array<std::uint64_t, 2>>();
       r.end();
       std::erase(farewells_, from);
-      mail_.post(from, kind::parted, {});
+      mail_.say(from, kind::parted, {});
       quiet_.inherit(theirs[0], theirs[1]);
       change(from, standing::left);
       return true;

@@ -85,8 +85,7 @@ void remeasuring::order(std::int64_t now_ns) {
   found_.clear();
   ++number_;
   for (const node_id n : all) {
-    if (n != mail_.self())
-      mail_.post(n, kind::measure_again, std::as_bytes(std::span(&number_, 1)));
+    if (n != mail_.self()) mail_.say(n, kind::measure_again, std::as_bytes(std::span(&number_, 1)));
   }
   measure(number_, now_ns);
 }
@@ -114,7 +113,7 @@ void remeasuring::go_on(std::int64_t now_ns) {
   writer found;
   found.add(number_);
   add_measured(found, all);
-  if (mail_.self() != 0) return mail_.post(0, kind::measured_again, found.bytes());
+  if (mail_.self() != 0) return mail_.say(0, kind::measured_again, found.bytes());
   on_answer(0, reader(found.bytes()), now_ns);
 }
 

@@ -41,12 +41,12 @@ bool rerouting::goes_directly_to(node_id neighbour) const {
 
 void rerouting::tell_others(kind k, std::span<const std::byte> payload) {
   for (const node_id n : next_->members) {
-    if (n != mail_.self() && mail_.members().has(n)) mail_.post(n, k, payload);
+    if (n != mail_.self() && mail_.members().has(n)) mail_.say(n, k, payload);
   }
 }
 
 void rerouting::tell_number(node_id n, kind k) {
-  mail_.post(n, k, std::as_bytes(std::span(&next_->number, 1)));
+  mail_.say(n, k, std::as_bytes(std::span(&next_->number, 1)));
 }
 
 void rerouting::answer(kind k) {
@@ -209,7 +209,7 @@ void rerouting::on_left(node_id n) {
   look_whether_done();
   if (mail_.self() != 0) {
     if (mail_.members().has(mail_.self()))
-      mail_.post(0, kind::saw_leave, std::as_bytes(std::span(&n, 1)));
+      mail_.say(0, kind::saw_leave, std::as_bytes(std::span(&n, 1)));
     return;
   }
   std::set<node_id> others;
@@ -229,11 +229,11 @@ void rerouting::on_left(node_id n) {
   try_to_begin();
 }
 
-void rerouting::offer_to_forward() { mail_.post(0, kind::forwards, {}); }
+void rerouting::offer_to_forward() { mail_.say(0, kind::forwards, {}); }
 
 void rerouting::ask_to_be_spared() {
   ++unanswered_wishes_;
-  mail_.post(0, kind::spare_me, {});
+  mail_.say(0, kind::spare_me, {});
 }
 
 void rerouting::on_spared(reader& r) {

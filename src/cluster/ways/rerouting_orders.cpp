@@ -86,7 +86,7 @@ bool rerouting::reaches_all(const way_plan& p) {
 
 void rerouting::tell_whether_spared(node_id n, bool is) {
   const auto word = static_cast<std::uint8_t>(is ? 1 : 0);
-  mail_.post(n, kind::spared, std::as_bytes(std::span(&word, 1)));
+  mail_.say(n, kind::spared, std::as_bytes(std::span(&word, 1)));
 }
 
 void rerouting::begin(const way_plan& p) {
@@ -95,7 +95,7 @@ void rerouting::begin(const way_plan& p) {
   awaited_ = {p.members.begin(), p.members.end()};
   const writer packed = pack(p);
   for (const node_id n : p.members) {
-    if (n != mail_.self()) mail_.post(n, kind::next_ways, packed.bytes());
+    if (n != mail_.self()) mail_.say(n, kind::next_ways, packed.bytes());
   }
   on_plan(p);
 }

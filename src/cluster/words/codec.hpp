@@ -71,6 +71,7 @@ class reader {
     return std::string(reinterpret_cast<const char*>(rest.data()), rest.size());
   }
   [[nodiscard]] bool empty() const noexcept { return rest_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return rest_.size(); }  // of the rest
   // Nothing may follow.
   void end() const {
     if (!empty()) throw malformed("a message is longer than its kind");

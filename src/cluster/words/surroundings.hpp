@@ -12,6 +12,7 @@
 #include "cluster/words/codec.hpp"
 #include "cluster/words/kinds.hpp"
 #include "cluster/words/membership.hpp"
+#include "cluster/words/retry_without_memory.hpp"
 #include "net/corked.hpp"
 #include "net/joint_copies.hpp"
 #include "net/transfers.hpp"
@@ -29,9 +30,15 @@ class mailer {
 
   // The payload is the concatenation of head and body, copied before the call returns; at most
   // message_bytes_max. Messages of one thread to one node arrive in order. Never blocks: what
-  // the receiver has no room for waits in a queue.
+  // the receiver has no room for waits in a queue. Throws std::bad_alloc, and has said nothing.
   virtual void post(node_id to, kind k, std::span<const std::byte> head,
                     std::span<const std::byte> body = {}) = 0;
+  // The same for what nodes say of themselves, which others rely on, and for which nobody here
+  // could be told that it was not said: it is, as soon as there is memory.
+  void say(node_id to, kind k, std::span<const std::byte> head,
+           std::span<const std::byte> body = {}) {
+    retry_without_memory([&] { post(to, k, head, body); });
+  }
 
   // Blocks while much is queued for that node, so that a program cannot send faster than others
   // receive. For the program's own threads; messages are handled meanwhile.

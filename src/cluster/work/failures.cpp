@@ -2,7 +2,6 @@
 #include "cluster/work/failures.hpp"
 
 #include <exception>
-#include <new>
 #include <span>
 #include <utility>
 
@@ -20,8 +19,12 @@ bool failures::tell(const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
     if (known_) return false;
   }
-  writer thrown;
-  pack_thrown(thrown, error, mail_.self());
+  // Nobody could be told that it was not told.
+  const writer thrown = retry_without_memory([&] {
+    writer out;
+    pack_thrown(out, error, mail_.self());
+    return out;
+  });
   {
     const std::lock_guard lock(mutex_);
     if (known_) return false;
@@ -33,24 +36,21 @@ bool failures::tell(const std::exception_ptr& error) {
 }
 
 void failures::know(std::span<const std::byte> thrown) {
-  if (mail_.self() == 0) thrown_.assign(thrown.begin(), thrown.end());
+  if (mail_.self() == 0)
+    retry_without_memory([&] { thrown_.assign(thrown.begin(), thrown.end()); });
   known_ = true;
 }
 
 void failures::tell_comer(node_id n) {
-  try {
-    std::vector<std::byte> thrown;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!known_ || thrown_.empty()) return;
-      // The others may have been told to forget it before this one was among them.
-      fails_anew_ = settling_;
-      thrown = thrown_;
-    }
-    post_counted(mail_, counts_, n, kind::failed, thrown);
-  } catch (const std::bad_alloc&) {
-    // As in pass_on(): it is to get in all the same.
+  std::vector<std::byte> thrown;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!known_ || thrown_.empty()) return;
+    // The others may have been told to forget it before this one was among them.
+    fails_anew_ = settling_;
+    retry_without_memory([&] { thrown = thrown_; });
   }
+  say_to(n, kind::failed, thrown);
 }
 
 void failures::settle() {
@@ -78,20 +78,23 @@ void failures::keep_silent() {
 }
 
 void failures::say(kind k, std::span<const std::byte> payload) {
-  for (const node_id n : mail_.members().all()) {
+  for (const node_id n : members()) {
     // One that leaves may not get it any more.
-    if (n != mail_.self()) post_counted(mail_, counts_, n, k, payload);
+    if (n != mail_.self()) say_to(n, k, payload);
   }
 }
 
+void failures::say_to(node_id n, kind k, std::span<const std::byte> payload) {
+  retry_without_memory([&] { post_counted(mail_, counts_, n, k, payload); });
+}
+
+std::vector<node_id> failures::members() const {
+  return retry_without_memory([this] { return mail_.members().all(); });
+}
+
 void failures::pass_on(node_id from, std::span<const std::byte> thrown) {
-  try {
-    for (const node_id n : mail_.members().all()) {
-      if (n >= mail_.members().founders() && n != from)
-        post_counted(mail_, counts_, n, kind::failed, thrown);
-    }
-  } catch (const std::bad_alloc&) {
-    // Whoever is not told has nothing of it, or waits in vain; the others are not to.
+  for (const node_id n : members()) {
+    if (n >= mail_.members().founders() && n != from) say_to(n, kind::failed, thrown);
   }
 }
 
@@ -127,13 +130,7 @@ bool failures::on_message(node_id from, kind k, reader r) {
     return false;
   }
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
-  if (k != kind::failed || mail_.self() != 0) return true;
-  try {
-    settle();
-  } catch (const std::bad_alloc&) {
-    // It is counted, and whoever called would do so again.
-    here_.fail(std::current_exception());
-  }
+  if (k == kind::failed && mail_.self() == 0) settle();
   return true;
 }
 

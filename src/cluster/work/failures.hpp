@@ -40,7 +40,10 @@ class failures {
   bool on_message(node_id from, kind k, reader r);
 
  private:
+  // To all others, or one; in the end, whatever memory there is.
   void say(kind k, std::span<const std::byte> payload);
+  void say_to(node_id n, kind k, std::span<const std::byte> payload);
+  [[nodiscard]] std::vector<node_id> members() const;
   // On node 0, to those who came late: `from` may not have known them yet.
   void pass_on(node_id from, std::span<const std::byte> thrown);
   void on_failed(node_id from, reader r);

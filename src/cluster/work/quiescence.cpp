@@ -8,7 +8,9 @@
 namespace strata::cluster {
 
 quiescence::quiescence(mailer& mail, local_node& here, work_counts& counts)
-    : mail_(mail), here_(here), counts_(counts) {}
+    : mail_(mail), here_(here), counts_(counts) {
+  children_.reserve(2);
+}
 
 bool quiescence::find_place() {
   const bool all = in_wave_.empty();
@@ -36,7 +38,8 @@ void quiescence::detect(std::function<void()> done, passive when) {
     // A wave that is under way says nothing of what was before this call.
     have_previous_ = false;
     const bool is_first = when_idle_.empty() && when_still_.empty();
-    (when == passive::still ? when_still_ : when_idle_).push_back(std::move(done));
+    callbacks& waiting = when == passive::still ? when_still_ : when_idle_;
+    retry_without_memory([&] { waiting.push_back(std::move(done)); });
     // A wave that waits until all are idle may wait for what this one does not.
     if (is_first || (when == passive::still && wave_.when != when)) begin_next_wave();
     finished = try_to_answer();
@@ -45,7 +48,8 @@ void quiescence::detect(std::function<void()> done, passive when) {
 }
 
 void quiescence::begin_next_wave() {
-  if (mail_.members().is_elastic()) in_wave_ = mail_.members().all();
+  if (mail_.members().is_elastic())
+    in_wave_ = retry_without_memory([&] { return mail_.members().all(); });
   find_place();
   begin_wave({wave_.number + 1, when_still_.empty() ? passive::idle : passive::still});
 }
@@ -56,8 +60,8 @@ void quiescence::begin_wave(wave_head wave) {
   below_ = {};
   pending_.store(true, std::memory_order_seq_cst);
   for (const node_id child : children_)
-    mail_.post(child, kind::probe, std::as_bytes(std::span(&wave_, 1)),
-               std::as_bytes(std::span(in_wave_)));
+    mail_.say(child, kind::probe, std::as_bytes(std::span(&wave_, 1)),
+              std::as_bytes(std::span(in_wave_)));
 }
 
 void quiescence::members_have_changed() {
@@ -114,7 +118,7 @@ quiescence::callbacks quiescence::try_to_answer() {
                    below_.received + mine.received + inherited_.received};
     if (mail_.self() != 0) {
       const std::array<std::uint64_t, 3> answer{wave_.number, all.sent, all.received};
-      mail_.post(parent_, kind::passive, std::as_bytes(std::span(answer)));
+      mail_.say(parent_, kind::passive, std::as_bytes(std::span(answer)));
       return {};
     }
     if (all.sent == all.received && have_previous_ && all == previous_) return take_done();
@@ -159,6 +163,7 @@ bool quiescence::on_message(node_id from, kind k, reader r) {
     if (r.empty() == mail_.members().is_elastic())
       throw malformed("a probe of a job of another kind");
     std::vector<node_id> named;
+    retry_without_memory([&] { named.reserve(r.size() / sizeof(node_id)); });
     while (!r.empty()) {
       named.push_back(r.take<node_id>());
       // Once each: nobody is below itself.

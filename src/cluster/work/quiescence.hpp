@@ -83,7 +83,7 @@ class quiescence {
   // Who is in it, node 0 first; empty: all nodes of a job to which nobody comes.
   std::vector<node_id> in_wave_;
   node_id parent_ = 0;
-  std::vector<node_id> children_;  // at most two
+  std::vector<node_id> children_;  // at most two, for which there is room
   unsigned awaited_ = 0;           // children that have not answered
   sums below_;
   sums inherited_;

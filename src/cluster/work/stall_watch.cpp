@@ -122,7 +122,7 @@ void stall_watch::ask(std::int64_t now_ns, answer mine) {
   for (const node_id n : mail_.members().all()) {
     if (n == mail_.self()) continue;
     awaited_.insert(n);
-    mail_.post(n, kind::who_waits, std::as_bytes(std::span(&q, 1)));
+    mail_.say(n, kind::who_waits, std::as_bytes(std::span(&q, 1)));
   }
 }
 
@@ -244,8 +244,8 @@ void stall_watch::send_answer() {
   const answer a = look_here(q->wants_text != 0);
   const answer_head head{q->round,        a.seen.is_idle, static_cast<std::uint16_t>(a.here),
                          a.seen.progress, a.sent,         a.received};
-  mail_.post(0, kind::waits_here, std::as_bytes(std::span(&head, 1)),
-             std::as_bytes(std::span(a.text)));
+  mail_.say(0, kind::waits_here, std::as_bytes(std::span(&head, 1)),
+            std::as_bytes(std::span(a.text)));
 }
 
 bool stall_watch::on_message(node_id from, kind k, reader r) {

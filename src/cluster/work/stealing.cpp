@@ -75,8 +75,13 @@ void stealing::ask_ahead(std::uint32_t waiting_max) {
   if (!soon_over_ || settings_.how == balancing::sender) return;
   const node_id giver = giver_.exchange(mail_.self(), std::memory_order_relaxed);
   if (giver == mail_.self() || !mail_.members().works(giver)) return;
-  ++counts_of_.ahead;
-  ask(giver, wish::ahead);
+  const request what = request_for(wish::ahead);
+  try {
+    mail_.post(giver, kind::steal, std::as_bytes(std::span(&what, 1)));
+    ++counts_of_.ahead;
+  } catch (const std::bad_alloc&) {
+    // It asks when it has nothing left.
+  }
 }
 
 void stealing::ask_next() {
@@ -91,13 +96,13 @@ void stealing::ask_next() {
 }
 
 void stealing::ask(node_id node, wish w) {
-  const request what{batch_, static_cast<std::uint32_t>(w)};
-  mail_.post(node, kind::steal, std::as_bytes(std::span(&what, 1)));
+  const request what = request_for(w);
+  mail_.say(node, kind::steal, std::as_bytes(std::span(&what, 1)));
 }
 
 void stealing::rest() {
   state_.store(state::resting, std::memory_order_relaxed);
-  const std::vector<node_id> ring = mail_.members().working();
+  const auto ring = retry_without_memory([this] { return mail_.members().working(); });
   const auto me =
       static_cast<std::size_t>(std::find(ring.begin(), ring.end(), mail_.self()) - ring.begin());
   for (std::size_t distance = 1; distance < ring.size(); distance *= 2) {
@@ -164,12 +169,7 @@ void stealing::on_tokens(node_id from, reader& r) {
     counts_of_.taken += taken;
   }
   // Now, and not when it begins: then a worker would wait for the wish to be sent.
-  if (!unasked) return;
-  try {
-    ask_ahead(1);
-  } catch (const std::bad_alloc&) {
-    // It asks when it has nothing left. What came is counted, and whoever called would do so again.
-  }
+  if (unasked) ask_ahead(1);
 }
 
 void stealing::on_lost(node_id node) { (void)no_longer_waits(node); }

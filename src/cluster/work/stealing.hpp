@@ -86,6 +86,9 @@ class stealing {
   };
 
   // With the lock:
+  [[nodiscard]] request request_for(wish w) const noexcept {
+    return {batch_, static_cast<std::uint32_t>(w)};
+  }
   void ask_next();
   void ask(node_id node, wish w);
   void rest();

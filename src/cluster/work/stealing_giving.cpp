@@ -70,7 +70,7 @@ void stealing::on_steal(node_id from, reader& r) {
   // What was shelved after the other had looked.
   if (send_from_shelf(from, here_.network_worker())) return shelf_.somebody_asks();
   shelf_.somebody_asks();
-  if (left == wish::none) return mail_.post(from, kind::nothing, {});
+  if (left == wish::none) return mail_.say(from, kind::nothing, {});
   waits(from);
   // What is just being pushed may be missed: it is asked for once more when it is needed.
   if (left == wish::ahead) return here_.ask_everybody_soon();
@@ -88,7 +88,8 @@ void stealing::on_steal(node_id from, reader& r) {
 
 void stealing::waits(node_id node) {
   const std::lock_guard lock(wishes_);
-  if (std::find(waiting_.begin(), waiting_.end(), node) == waiting_.end()) waiting_.push_back(node);
+  if (std::find(waiting_.begin(), waiting_.end(), node) == waiting_.end())
+    retry_without_memory([&] { waiting_.push_back(node); });  // it asks nobody else
   wanted_.add(hunger::wishes);
 }
 
