@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/shared_best.hpp"
 
-#include <algorithm>
-#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -46,12 +46,11 @@ class best_state {
   // Another node wants to be told from now on; what it is not told is in the answer, since that is
   // read after it has been entered.
   best_bits follow(node_id_t node) {
-    auto made = std::make_shared<best_teller>();
+    decltype(followers_) one;  // no memory is asked for with the lock held
+    one.emplace(node, std::make_shared<best_teller>());
     const uninterrupted guard;
     const std::lock_guard lock(lock_);
-    if (std::none_of(followers_.begin(), followers_.end(),
-                     [node](const follower& f) { return f.node == node; }))
-      followers_.push_back({node, std::move(made)});
+    followers_.merge(one);
     return cell->load();
   }
   // Of node `by`.
@@ -60,25 +59,24 @@ class best_state {
   }
   // What is known when it is told, which is later than what they have to hear, or the same.
   void tell_others(messenger& here, node_id_t by, std::uint64_t number) {
-    for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i) {
-      if (f->node != by && f->teller->begins()) tell(here, *f, number);
-    }
+    for_each_follower([&](node_id_t node, best_teller& teller) {
+      if (node != by && teller.begins()) tell(here, node, number);
+    });
   }
   // Node `by` has heard what it was told last.
   void is_heard(messenger& here, node_id_t by, std::uint64_t number) {
-    for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i) {
-      if (f->node == by && !f->teller->has_told()) tell(here, *f, number);
-    }
+    const std::optional<follower> f = follower_from(by);
+    if (f && f->node == by && !f->teller->has_told()) tell(here, by, number);
   }
   [[nodiscard]] std::vector<node_id_t> followers() {
     std::vector<node_id_t> all;
-    for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i)
-      all.push_back(f->node);
+    for_each_follower([&](node_id_t node, best_teller&) { all.push_back(node); });
     return all;
   }
   void tell_of_end(messenger& here, std::uint64_t number) {
-    for (std::size_t i = 0; const std::optional<follower> f = follower_at(i); ++i)
-      here.tell(f->node, word_of_best(number, told_word::over));
+    for_each_follower([&](node_id_t node, best_teller&) {
+      here.tell(node, word_of_best(number, told_word::over));
+    });
   }
 
   const std::shared_ptr<best_cell> cell;
@@ -88,19 +86,29 @@ class best_state {
     node_id_t node;
     std::shared_ptr<best_teller> teller;
   };
-  void tell(messenger& here, const follower& f, std::uint64_t number) const {
-    here.tell(f.node, word_of_best(number, told_word::known, cell->load()));
+  void tell(messenger& here, node_id_t node, std::uint64_t number) const {
+    here.tell(node, word_of_best(number, told_word::known, cell->load()));
   }
-  std::optional<follower> follower_at(std::size_t i) {
+  // Without the lock while it is called. One that comes meanwhile may be left out: what it would be
+  // told is in its answer.
+  template <class F>
+  void for_each_follower(F f) {
+    for (auto one = follower_from(0); one; one = follower_from(one->node + 1U))
+      f(one->node, *one->teller);
+  }
+  // The first whose number is no less.
+  std::optional<follower> follower_from(unsigned node) {
     const uninterrupted guard;
     const std::lock_guard lock(lock_);
-    if (i >= followers_.size()) return std::nullopt;
-    return followers_[i];
+    const auto found = followers_.lower_bound(node);
+    if (found == followers_.end()) return std::nullopt;
+    return follower{static_cast<node_id_t>(found->first), found->second};
   }
 
   const best_type& type_;
   spin_lock lock_;
-  std::vector<follower> followers_;
+  // By node: of many, each says that it has heard.
+  std::map<unsigned, std::shared_ptr<best_teller>> followers_;
 };
 
 namespace {
