@@ -106,10 +106,6 @@ using wakes_when_stopped =
     std::conditional_t<std::is_same_v<Token, stop_token>, stop_callback<stop_notifier>,
                        wakes_when_standard_stopped>;
 
-template <class Token>
-concept any_stop_token =
-    std::is_same_v<Token, stop_token> || std::is_same_v<Token, std::stop_token>;
-
 // One wait in `queue` that a request of `stop` ends. It lies on the waiter's stack and is only
 // there while that waits in the queue: where the waiter goes no further the queue finds it.
 template <any_stop_token Token>

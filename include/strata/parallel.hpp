@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "strata/fork_join.hpp"
+#include "strata/stop_token.hpp"
 
 namespace strata {
 
@@ -128,8 +129,8 @@ T reduce_step(Index first, Index until, T value, Map& map, Combine& combine) {
   }
 }
 
-template <std::integral Index, class Body>
-void for_range(Index first, Index last, std::size_t step, const std::stop_token& stop, Body& body) {
+template <std::integral Index, any_stop_token Stop, class Body>
+void for_range(Index first, Index last, std::size_t step, const Stop& stop, Body& body) {
   while (first < last) {
     if (stop.stop_requested()) return;
     const std::size_t left = length_of(first, last);
@@ -145,8 +146,8 @@ void for_range(Index first, Index last, std::size_t step, const std::stop_token&
   }
 }
 
-template <std::integral Index, class T, class Map, class Combine>
-T reduce_range(Index first, Index last, std::size_t step, const std::stop_token& stop, T value,
+template <std::integral Index, any_stop_token Stop, class T, class Map, class Combine>
+T reduce_range(Index first, Index last, std::size_t step, const Stop& stop, T value,
                const T& identity, Map& map, Combine& combine) {
   while (first < last) {
     if (stop.stop_requested()) return value;
@@ -192,13 +193,13 @@ void parallel_for(Index first, std::type_identity_t<detail::range_end<Index>> la
   });
 }
 
-/// The same, until a stop is requested: steps (see grain) not begun by then are skipped, each of
-/// those in progress is done to its end, so a body that takes long asks the token itself. Returns
-/// as usual, without an exception. Whoever asks the token and sees the stop sees what was done
-/// before it was requested.
-template <std::integral Index, class Body>
-void parallel_for(std::stop_token stop, Index first,
-                  std::type_identity_t<detail::range_end<Index>> last, Body&& body, grain g = {}) {
+/// The same, until a stop is requested on `stop`, a strata::stop_token or a std::stop_token: steps
+/// (see grain) not begun by then are skipped, each of those in progress is done to its end, so a
+/// body that takes long asks the token itself. Returns as usual, without an exception. Whoever asks
+/// the token and sees the stop sees what was done before it was requested.
+template <std::integral Index, class Body, detail::any_stop_token Stop>
+void parallel_for(Stop stop, Index first, std::type_identity_t<detail::range_end<Index>> last,
+                  Body&& body, grain g = {}) {
   detail::call_where_room_is([&] {
     detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g), stop, body);
   });
@@ -223,10 +224,9 @@ T parallel_reduce(Index first, std::type_identity_t<detail::range_end<Index>> la
 
 /// The same, until a stop is requested, as parallel_for: the result then lacks the terms of some
 /// steps, each of which is there whole or not at all; ask the token.
-template <std::integral Index, class T, class Map, class Combine>
-T parallel_reduce(std::stop_token stop, Index first,
-                  std::type_identity_t<detail::range_end<Index>> last, T identity, Map&& map,
-                  Combine&& combine, grain g = {}) {
+template <std::integral Index, class T, class Map, class Combine, detail::any_stop_token Stop>
+T parallel_reduce(Stop stop, Index first, std::type_identity_t<detail::range_end<Index>> last,
+                  T identity, Map&& map, Combine&& combine, grain g = {}) {
   return detail::call_where_room_is([&] {
     return detail::reduce_range(first, static_cast<Index>(last),
                                 detail::step_for<Index>(first, last, g), stop, T(identity),

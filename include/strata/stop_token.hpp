@@ -57,8 +57,8 @@ class stop_token {
     return state_.get() != nullptr && state_.get()->possible();
   }
   /// A token of the C++ library on which a stop is requested with this one, for functions that take
-  /// one: a thread's function, task_scope, parallel_for. What hangs on it must not wait. Some 50 ns
-  /// the first time for each source; throws std::bad_alloc.
+  /// one. What hangs on it must not wait. Some 50 ns the first time for each source; throws
+  /// std::bad_alloc.
   operator std::stop_token() const {  // NOLINT(google-explicit-constructor): stands in for it
     return state_.get() != nullptr ? state_.get()->standard() : std::stop_token();
   }
@@ -171,5 +171,13 @@ class stop_callback : private detail::stop_node {
 
 template <class Callback>
 stop_callback(stop_token, Callback) -> stop_callback<Callback>;
+
+namespace detail {
+
+template <class Token>
+concept any_stop_token =
+    std::is_same_v<Token, stop_token> || std::is_same_v<Token, std::stop_token>;
+
+}  // namespace detail
 
 }  // namespace strata

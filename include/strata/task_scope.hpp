@@ -23,6 +23,7 @@
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
 #include "strata/fork_join.hpp"
+#include "strata/stop_token.hpp"
 
 namespace strata {
 
@@ -79,7 +80,8 @@ class task_scope {
   task_scope() noexcept = default;
   /// Children that have not begun when a stop is requested are skipped. sync() then returns as
   /// usual; ask the token.
-  explicit task_scope(std::stop_token stop) noexcept : stop_(std::move(stop)) {}
+  explicit task_scope(stop_token stop) noexcept : stop_(std::move(stop)) {}
+  explicit task_scope(std::stop_token stop) noexcept : standard_stop_(std::move(stop)) {}
   task_scope(const task_scope&) = delete;
   task_scope& operator=(const task_scope&) = delete;
 
@@ -134,7 +136,12 @@ class task_scope {
   static void run_elsewhere(detail::task& t);
   static bool commit(detail::stack& s, void* self);
 
-  std::stop_token stop_;
+  [[nodiscard]] bool stop_requested() const noexcept {
+    return stop_.stop_requested() || standard_stop_.stop_requested();
+  }
+
+  stop_token stop_;  // of these one at most is of a source
+  std::stop_token standard_stop_;
   std::uint64_t spawned_ = 0;  // since the last sync
   std::uint64_t ran_here_ = 0;
   std::uint64_t syncs_ = 0;     // so far; a result is read after the next

@@ -44,7 +44,7 @@ void task_scope::run_elsewhere(detail::task& t) {
 
 template <class Run>
 void task_scope::run_measured(Run&& run) noexcept {
-  const bool skip = stop_.stop_requested();
+  const bool skip = stop_requested();
   detail::worker& w = detail::this_worker();
   if (!w.profiling) return run(w, skip);
   detail::strand measure;

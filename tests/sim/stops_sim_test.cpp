@@ -8,11 +8,15 @@
 #include <functional>
 #include <new>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "expected_error.hpp"
 #include "program_job.hpp"
+#include "strata/parallel.hpp"
 #include "strata/shared_stop.hpp"
+#include "strata/task_scope.hpp"
 
 namespace strata::test {
 namespace {
@@ -161,6 +165,68 @@ TEST(simulated_stops, are_requested_again_by_who_had_no_memory_for_it) {
       EXPECT_EQ(called, 2U);
       EXPECT_FALSE(stop->request());
       is_over = true;
+    });
+    p.run();
+  }
+}
+
+// Of the second node no worker has had time to call what hangs on its tokens.
+TEST(simulated_stops, are_heard_by_scopes_and_loops_where_workers_compute) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    constexpr node_id follower = 0;
+    program_job p(seed, {.nodes = 2});
+    std::vector<stop_handle> stops;
+    unsigned following = 0;
+    bool has_time = true;
+    std::vector<std::byte> put_off;
+    p.job->node(follower).hears = [&](node_id, cluster::kind k, std::span<const std::byte> call) {
+      if (k != cluster::kind::invoke || has_time) return false;
+      put_off.assign(call.begin(), call.end());
+      return true;
+    };
+    p.begin(home, [&] {
+      std::array<shared_stop, 2> mine;
+      for (const shared_stop& one : mine) stops.push_back(one.handle());
+      for (unsigned i = 0; i < mine.size(); ++i) {
+        while (following != i + 1) p.pause(100'000);
+        EXPECT_TRUE(mine[i].request());
+      }
+    });
+    p.begin(follower, [&] {
+      while (stops.empty()) p.pause(100'000);
+      const std::array<stop_token, 2> found{stops[0].token(), stops[1].token()};
+      const auto wait_for = [&](unsigned i) {
+        has_time = false;
+        following = i + 1;
+        while (!found[i].stop_requested()) p.pause(100'000);
+      };
+      const auto let_it_come = [&] {
+        while (put_off.empty()) p.pause(100'000);
+        p.world.at(p.now_ns(), [&] {
+          has_time = true;
+          p.job->node(follower).handle(home, cluster::kind::invoke, std::exchange(put_off, {}));
+        });
+        while (!has_time) p.pause(100'000);
+      };
+      unsigned begun = 0;
+      task_scope scope(found[0]);
+      const auto one_each = [&](int) {
+        wait_for(0);
+        return 1;
+      };
+      EXPECT_EQ(parallel_reduce(found[0], 0, 100, 0, one_each, std::plus<>(), grain{1}), 1);
+      for (int i = 0; i < 3; ++i) scope.spawn([&] { ++begun; });
+      scope.sync();
+      EXPECT_EQ(begun, 0U);
+      let_it_come();
+      const auto count_one = [&](int) {
+        ++begun;
+        wait_for(1);
+      };
+      parallel_for(found[1], 0, 100, count_one, grain{1});
+      EXPECT_EQ(begun, 1U);
+      let_it_come();
     });
     p.run();
   }
