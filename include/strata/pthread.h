@@ -126,8 +126,10 @@ int strata_sigtimedwait(const sigset_t* set, siginfo_t* info, const struct times
 int strata_sigsuspend(const sigset_t* mask);
 int strata_pause(void);
 
-/* ---- mutexes: normal, errorcheck, recursive, and each of them robust; ENOTSUP: with a priority
- * protocol ---- */
+/* ---- mutexes: normal, errorcheck, recursive, and each of them robust ---- */
+/* Priorities have no effect here, and so a protocol for them has none but that who is above the
+   ceiling of a mutex (PTHREAD_PRIO_PROTECT) gets EINVAL for locking it. ENOTSUP: that protocol for
+   a robust one. */
 int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes);
 int strata_pthread_mutex_destroy(pthread_mutex_t* mutex);
 /* EOWNERDEAD, and locked: its owner has ended with it; the same where a wait on a condition
@@ -143,6 +145,8 @@ int strata_pthread_mutex_unlock(pthread_mutex_t* mutex);
 /* By the owner after EOWNERDEAD; unlocked without it the mutex gives ENOTRECOVERABLE from then on.
  * EINVAL: it is not inconsistent, or the caller has it not. */
 int strata_pthread_mutex_consistent(pthread_mutex_t* mutex);
+/* EINVAL, both: it has no ceiling. set locks the mutex for it, whatever the caller's priority, and
+   so may wait; EDEADLK as for locking. */
 int strata_pthread_mutex_getprioceiling(const pthread_mutex_t* mutex, int* ceiling);
 int strata_pthread_mutex_setprioceiling(pthread_mutex_t* mutex, int ceiling, int* before);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Protocols of priorities are taken and told. As priorities have no effect here, whose a mutex
+// raises makes no difference; what is left of a ceiling is that who is above it gets an error.
 #include "pthread/mutex.hpp"
+
+#include <sched.h>
 
 #include <cerrno>
 #include <climits>
@@ -7,17 +11,32 @@
 
 #include "pthread/fork.hpp"
 #include "pthread/on_worker.hpp"
+#include "pthread/record.hpp"
 #include "pthread/robust.hpp"
 
 namespace strata::detail::posix {
 namespace {
 
+int own_priority() noexcept {
+  const record* const r = self_if_any();
+  if (r != nullptr && !r->is_os_thread) return r->priority.load(std::memory_order_relaxed);
+  int policy = SCHED_OTHER;
+  sched_param own{};
+  pthread_getschedparam(pthread_self(), &policy, &own);
+  return own.sched_priority;
+}
+
+bool is_ceiling(int priority) noexcept {
+  return priority >= sched_get_priority_min(SCHED_FIFO) &&
+         priority <= sched_get_priority_max(SCHED_FIFO);
+}
+
 // 0: go on and lock; everything else is the answer, `again` that of a recursive mutex, but for
 // `other`: robust, or nothing that can be locked.
 constexpr int again = -1;
 constexpr int other = -2;
-int before_lock(mutex_view m) {
-  switch (m.kind()) {
+int before_lock(mutex_view m, int kind) {
+  switch (kind) {
     case PTHREAD_MUTEX_NORMAL:
     case PTHREAD_MUTEX_ADAPTIVE_NP:
       return 0;
@@ -29,7 +48,8 @@ int before_lock(mutex_view m) {
     case PTHREAD_MUTEX_ERRORCHECK:
       return m.is_mine() ? EDEADLK : 0;
     default:
-      return other;
+      if (!m.has_ceiling()) return other;
+      return own_priority() > m.ceiling() ? EINVAL : before_lock(m, m.type());
   }
 }
 
@@ -43,9 +63,9 @@ void after_lock(mutex_view m) noexcept {
   m.depth() = 1;
 }
 
-int lock(pthread_mutex_t* raw, const deadline& until) {
+int lock_as(int kind, pthread_mutex_t* raw, const deadline& until) {
   mutex_view m(raw);
-  if (const int answer = before_lock(m)) {
+  if (const int answer = before_lock(m, kind)) {
     if (answer == other) return lock_other(m, raw, until);
     return answer == again ? 0 : answer;
   }
@@ -56,6 +76,30 @@ int lock(pthread_mutex_t* raw, const deadline& until) {
     if (!has_locked && !m.lock_word(until)) return ETIMEDOUT;
   }
   after_lock(m);
+  return 0;
+}
+
+int lock(pthread_mutex_t* raw, const deadline& until) {
+  return lock_as(mutex_view(raw).kind(), raw, until);
+}
+
+int unlock_as(int kind, pthread_mutex_t* raw) {
+  mutex_view m(raw);
+  switch (kind) {
+    case PTHREAD_MUTEX_NORMAL:
+    case PTHREAD_MUTEX_ADAPTIVE_NP:
+      break;
+    case PTHREAD_MUTEX_RECURSIVE:
+    case PTHREAD_MUTEX_ERRORCHECK:
+      if (!m.is_mine()) return EPERM;
+      if (--m.depth() != 0) return 0;
+      m.leave();
+      break;
+    default:
+      if (m.has_ceiling()) return unlock_as(m.type(), raw);
+      return m.is_robust() ? robust_mutex(raw).unlock() : EINVAL;
+  }
+  m.word().unlock();
   return 0;
 }
 
@@ -70,6 +114,7 @@ extern "C" {
 int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
   int kind = PTHREAD_MUTEX_DEFAULT;
   int shared = PTHREAD_PROCESS_PRIVATE;
+  int ceiling = 0;
   if (attributes != nullptr) {
     int robust = PTHREAD_MUTEX_STALLED;
     int protocol = PTHREAD_PRIO_NONE;
@@ -77,11 +122,17 @@ int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t*
     pthread_mutexattr_getpshared(attributes, &shared);
     pthread_mutexattr_getrobust(attributes, &robust);
     pthread_mutexattr_getprotocol(attributes, &protocol);
-    if (protocol != PTHREAD_PRIO_NONE) return ENOTSUP;
     if (robust == PTHREAD_MUTEX_ROBUST) kind |= mutex_view::robust;
+    if (protocol == PTHREAD_PRIO_PROTECT) {
+      if (robust == PTHREAD_MUTEX_ROBUST) return ENOTSUP;  // as the C library has it
+      kind |= mutex_view::protect;
+      pthread_mutexattr_getprioceiling(attributes, &ceiling);
+    }
   }
   std::memset(mutex, 0, sizeof *mutex);
-  mutex_view(mutex).set_kind(shared == PTHREAD_PROCESS_SHARED ? kind | mutex_view::shared : kind);
+  mutex_view m(mutex);
+  m.set_kind(shared == PTHREAD_PROCESS_SHARED ? kind | mutex_view::shared : kind);
+  if (m.has_ceiling()) m.set_ceiling(ceiling);
   return 0;
 }
 
@@ -97,7 +148,7 @@ int strata_pthread_mutex_lock(pthread_mutex_t* mutex) { return lock(mutex, {}); 
 
 int strata_pthread_mutex_trylock(pthread_mutex_t* mutex) {
   const mutex_view m(mutex);
-  const int answer = before_lock(m);
+  const int answer = before_lock(m, m.kind());
   if (answer == again) return 0;
   if (answer == EDEADLK) return EBUSY;
   if (answer == other) return m.is_robust() ? robust_mutex(mutex).try_lock() : EINVAL;
@@ -117,29 +168,27 @@ int strata_pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, cons
 }
 
 int strata_pthread_mutex_unlock(pthread_mutex_t* mutex) {
-  mutex_view m(mutex);
-  switch (m.kind()) {
-    case PTHREAD_MUTEX_NORMAL:
-    case PTHREAD_MUTEX_ADAPTIVE_NP:
-      break;
-    case PTHREAD_MUTEX_RECURSIVE:
-    case PTHREAD_MUTEX_ERRORCHECK:
-      if (!m.is_mine()) return EPERM;
-      if (--m.depth() != 0) return 0;
-      m.leave();
-      break;
-    default:
-      return m.is_robust() ? robust_mutex(mutex).unlock() : EINVAL;
-  }
-  m.word().unlock();
-  return 0;
+  return unlock_as(mutex_view(mutex).kind(), mutex);
 }
 
 int strata_pthread_mutex_consistent(pthread_mutex_t* mutex) {
   return mutex_view(mutex).is_robust() ? robust_mutex(mutex).make_consistent() : EINVAL;
 }
 
-// There are none with a ceiling.
-int strata_pthread_mutex_getprioceiling(const pthread_mutex_t*, int*) { return EINVAL; }
-int strata_pthread_mutex_setprioceiling(pthread_mutex_t*, int, int*) { return EINVAL; }
+int strata_pthread_mutex_getprioceiling(const pthread_mutex_t* mutex, int* ceiling) {
+  const mutex_view m(const_cast<pthread_mutex_t*>(mutex));
+  if (!m.has_ceiling()) return EINVAL;
+  *ceiling = m.ceiling();
+  return 0;
+}
+
+// Who changes it may be above it.
+int strata_pthread_mutex_setprioceiling(pthread_mutex_t* mutex, int ceiling, int* before) {
+  mutex_view m(mutex);
+  if (!m.has_ceiling() || !is_ceiling(ceiling)) return EINVAL;
+  if (const int error = lock_as(m.type(), mutex, {})) return error;
+  if (before != nullptr) *before = m.ceiling();
+  m.set_ceiling(ceiling);
+  return unlock_as(m.type(), mutex);
+}
 }

@@ -18,6 +18,7 @@ class mutex_view {
 
   static constexpr int destroyed = -1;
   static constexpr int robust = 16;   // added to its type, as the C library does
+  static constexpr int protect = 64;  // has a ceiling
   static constexpr int shared = 128;  // lies in memory that processes share
   [[nodiscard]] int kind() const noexcept {
     const int kind = m_->__data.__kind;
@@ -27,8 +28,19 @@ class mutex_view {
     return m_->__data.__kind != destroyed && (m_->__data.__kind & shared) != 0;
   }
   [[nodiscard]] bool is_robust() const noexcept { return (kind() & ~types) == robust; }
-  // Of one that is_robust().
+  [[nodiscard]] bool has_ceiling() const noexcept {
+    return kind() != destroyed && (kind() & protect) != 0;
+  }
+  // Of one that is_robust() or has_ceiling().
   [[nodiscard]] int type() const noexcept { return kind() & types; }
+  // Of one that has_ceiling(). Relaxed: written with its lock, and who asks without may be told
+  // what it was.
+  [[nodiscard]] int ceiling() const noexcept {
+    return static_cast<int>(ceiling_word().load(std::memory_order_relaxed));
+  }
+  void set_ceiling(int priority) noexcept {
+    ceiling_word().store(static_cast<unsigned>(priority), std::memory_order_relaxed);
+  }
   void set_kind(int kind) noexcept { m_->__data.__kind = kind; }
   [[nodiscard]] word_lock& word() const noexcept {
     static_assert(sizeof(word_lock) == sizeof m_->__data.__lock);
@@ -42,7 +54,8 @@ class mutex_view {
   void leave() noexcept { owner().store(nullptr, std::memory_order_relaxed); }
   [[nodiscard]] unsigned& depth() const noexcept { return m_->__data.__count; }
   [[nodiscard]] bool has_owner() const noexcept {
-    return kind() == PTHREAD_MUTEX_RECURSIVE || kind() == PTHREAD_MUTEX_ERRORCHECK;
+    const int plain = kind() & ~protect;
+    return plain == PTHREAD_MUTEX_RECURSIVE || plain == PTHREAD_MUTEX_ERRORCHECK;
   }
 
   // The word alone; again after a condition variable, for example. False: in time it was not to be
@@ -70,6 +83,10 @@ class mutex_view {
  private:
   static constexpr int types = 3;
   [[nodiscard]] const void* myself() const noexcept { return is_shared() ? me_anywhere() : me(); }
+  // Where the C library counts who uses it.
+  [[nodiscard]] std::atomic_ref<unsigned> ceiling_word() const noexcept {
+    return std::atomic_ref(m_->__data.__nusers);
+  }
   [[nodiscard]] std::atomic_ref<void*> owner() const noexcept {
     return std::atomic_ref(reinterpret_cast<void*&>(m_->__data.__list.__prev));
   }
