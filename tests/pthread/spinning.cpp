@@ -275,6 +275,93 @@ void masks() {
   same(handled, 2, "handlers that ran");
 }
 
+// One is sent to whom computes, alone on its worker or not, and never calls anything.
+void sent_to_who_computes() {
+  static std::atomic<bool> flag;
+  (void)signal(SIGUSR2, [](int) { flag = true; });
+  const auto spin = [] {
+    while (!flag.load(std::memory_order_relaxed)) {
+    }
+  };
+  for (int others = 0; others < 3; ++others) {
+    flag = false;
+    std::atomic<int> begun{0};
+    std::vector<std::thread> all;
+    for (int i = 0; i <= others; ++i) {
+      all.emplace_back([&] {
+        ++begun;
+        spin();
+      });
+    }
+    while (begun <= others) sched_yield();
+    same(pthread_kill(all.back().native_handle(), SIGUSR2), 0, "pthread_kill");
+    for (std::thread& t : all) t.join();
+  }
+  flag = false;
+  std::thread sends([of_main = pthread_self()] { pthread_kill(of_main, SIGUSR2); });
+  spin();
+  sends.join();
+  (void)signal(SIGUSR2, SIG_DFL);
+}
+
+// ---- cancellation ----
+
+struct cancelled {
+  std::atomic<bool> begun{false};
+  std::atomic<int> cleaned{0};
+};
+struct counts_its_end {
+  std::atomic<int>& ends;
+  ~counts_its_end() { ++ends; }
+};
+
+// Apart: it may be left at each instruction, of which those have to be told that have destructors.
+[[gnu::noinline]] void compute_until_cancelled(std::atomic<bool>& begun) {
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
+  begun = true;
+  for (volatile std::uint64_t x = 1;;) x = x * 6364136223846793005ULL + 1;
+}
+
+// Of the asynchronous type it comes to who computes, too, and to nobody else.
+void cancelled_while_it_computes() {
+  const auto compute = [](void* argument) -> void* {
+    auto& c = *static_cast<cancelled*>(argument);
+    const counts_its_end here{c.cleaned};
+    pthread_cleanup_push([](void* n) { ++*static_cast<std::atomic<int>*>(n); }, &c.cleaned);
+    compute_until_cancelled(c.begun);
+    pthread_cleanup_pop(0);
+    return nullptr;
+  };
+  std::array<cancelled, 3> all;
+  std::array<pthread_t, 3> threads{};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    same(pthread_create(&threads[i], nullptr, compute, &all[i]), 0, "pthread_create");
+  for (const cancelled& c : all) {
+    while (!c.begun) sched_yield();
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    void* result = nullptr;
+    pthread_cancel(threads[i]);
+    pthread_join(threads[i], &result);
+    same(result == PTHREAD_CANCELED, true, "a thread that computes is cancelled");
+    same(all[i].cleaned, 2, "what a cancelled thread has run");
+  }
+  cancelled one;
+  pthread_t deferred{};
+  const auto compute_on = [](void* argument) -> void* {
+    auto& c = *static_cast<cancelled*>(argument);
+    c.begun = true;
+    compute_for_long();
+    ++c.cleaned;
+    for (;;) pthread_testcancel();
+  };
+  same(pthread_create(&deferred, nullptr, compute_on, &one), 0, "pthread_create");
+  while (!one.begun) sched_yield();
+  pthread_cancel(deferred);
+  pthread_join(deferred, nullptr);
+  same(one.cleaned, 1, "what a thread has computed when its cancellation is deferred");
+}
+
 // What main() blocks stays blocked where others go on behind it that were interrupted before.
 void blocked_by_main() {
   sigset_t one;
@@ -313,6 +400,8 @@ int main() {
   handlers_that_compute();
   leaves_in_handler();
   masks();
+  sent_to_who_computes();
+  cancelled_while_it_computes();
   blocked_by_main();
   return wrong == 0 ? 0 : 1;
 }

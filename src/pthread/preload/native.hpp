@@ -16,8 +16,9 @@ inline bool is_native() noexcept {
   return (native_depth.load(std::memory_order_relaxed) & ~turn_is_due) != 0;
 }
 // Where it is not 0, at the beginning of a call from `caller`: whether that is to be the C
-// library's. Others may have run meanwhile.
-bool calls_natively(const void* caller) noexcept;
+// library's. Others may have run meanwhile, and handlers of the caller's; its cancellation, if it
+// is to act at once, does not return.
+bool calls_natively(const void* caller);
 
 // Where the C library, or whoever comes after us, has `name`. Ends the process when nobody has.
 void* find_real(const char* name) noexcept;

@@ -75,30 +75,47 @@ void note_turn(bool is_due) noexcept {
   native_depth.store(is_due ? depth | turn_is_due : depth, std::memory_order_relaxed);
 }
 
-// What has been remembered is done by that.
-void give_way(detail::place& p) noexcept {
+// What acts on a thread wherever it is: a handler of pthread_kill(), and cancellation of the
+// asynchronous type.
+bool ends_by_cancellation(const posix::record& r) noexcept {
+  return r.more.heeds_all.load(std::memory_order_relaxed) && posix::has_to_leave(r);
+}
+bool has_something_come() noexcept {
+  const posix::record* const r = posix::self_if_any();
+  return r != nullptr &&
+         (r->more.signalled.load(std::memory_order_relaxed) || ends_by_cancellation(*r));
+}
+
+// Where the caller may be left. May not return. What has been remembered is done by that.
+void take_turn(detail::place& p, bool gives_way) {
   note_turn(false);
-  p.give_way();
+  if (gives_way) p.give_way();
+  if (!has_something_come()) return;
+  posix::act_on_signals();
+  if (ends_by_cancellation(posix::self())) posix::act_on_cancellation();
 }
 
 }  // namespace
 
 void on_tick(void* machine) {
   detail::place* const p = place_of_thread();
-  if (p == nullptr || !is_due(*p)) return;
+  if (p == nullptr) return;
+  const bool gives_way = is_due(*p);
   const detail::interrupted i = detail::interrupted_by(machine);
   if (!may_be_left(*p, i.at, i.stack)) return note_turn(true);
+  if (!gives_way && !has_something_come()) return;
   const int error = read_errno_of_tick();
-  give_way(*p);
+  take_turn(*p, gives_way);
   detail::keep_what_is_now(machine);
   write_errno_of_tick(error);
 }
 
 // Also in handlers, and in the child of a vfork(), which has its parent's stack and variables.
-[[gnu::noinline]] bool calls_natively(const void* caller) noexcept {
+[[gnu::noinline]] bool calls_natively(const void* caller) {
   if (is_native()) return true;
   detail::place* const p = place_of_thread();
-  if (p == nullptr || !is_due(*p)) {
+  const bool gives_way = p != nullptr && is_due(*p);
+  if (p == nullptr || (!gives_way && !has_something_come())) {
     note_turn(false);
     return false;
   }
@@ -106,7 +123,7 @@ void on_tick(void* machine) {
     return false;
   const posix::kept_errno keep;
   if (posix::is_in_child_of_vfork()) return false;
-  give_way(*p);
+  take_turn(*p, gives_way);
   return false;
 }
 

@@ -14,6 +14,9 @@
 // with it. So a tick that comes there switches stacks, with all registers on the one that is left.
 // One that comes elsewhere is remembered: the thread gives way when it calls the next time
 // something by a name of the C library that is ours (forward.cpp), from code of the program.
+//
+// There, too, what acts on a thread wherever it is finds it, whether or not others wait: handlers
+// for pthread_kill(), and cancellation of the asynchronous type.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +26,8 @@
 namespace strata::preload {
 
 // In the handler, on any OS thread; `machine`: what the kernel has said of the interrupted code.
+// Does not return where that is left by a handler of the program's, or by the thread's
+// cancellation.
 void on_tick(void* machine);
 
 // While one exists it is a handler of the program that runs below `frame`: what it has interrupted
