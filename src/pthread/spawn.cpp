@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other programs inherit what the calling OS thread has blocked, and its affinity. A worker of
-// pthreads made outside any runtime blocks all signals, which says nothing of the thread that it
-// runs: while a program is started it has blocked what that has. And it has the affinity that the
-// thread has asked for.
+// Starting other programs, which inherit what the calling thread has, and not what its worker has.
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -14,9 +11,8 @@
 
 #include "pthread/affinity.hpp"
 #include "pthread/argument_list.hpp"
-#include "pthread/process_runtime.hpp"
+#include "pthread/own_state.hpp"
 #include "pthread/record.hpp"
-#include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 #include "strata/blocking.hpp"
 #include "strata/detail/worker.hpp"
@@ -24,41 +20,6 @@
 
 namespace strata::detail::posix {
 namespace {
-
-bool has_mask_of_its_own() noexcept { return blocks_signals(this_worker().owner); }
-
-const sigset_t& own_mask_now() noexcept {
-  record* const r = self_if_any();
-  if (r == nullptr) return mask_at_start();
-  end_left_handlers(*r);
-  return r->blocked;
-}
-
-sigset_t mask_of_caller() noexcept {
-  if (has_mask_of_its_own()) return own_mask_now();
-  sigset_t mask;
-  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  return mask;
-}
-
-// Also in the child of a vfork(), which has the parent's memory and a mask of its own: nothing is
-// written there that only its end would take back.
-class own_state {
- public:
-  own_state() noexcept : changed_(has_mask_of_its_own()) {
-    if (changed_) pthread_sigmask(SIG_SETMASK, &own_mask_now(), &before_);
-  }
-  ~own_state() {
-    if (changed_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  own_state(const own_state&) = delete;
-  own_state& operator=(const own_state&) = delete;
-
- private:
-  const bool changed_;
-  sigset_t before_{};
-  const own_affinity affinity_{self_if_any()};
-};
 
 template <class F, class... A>
 auto with_own_state(F function, A... arguments) {

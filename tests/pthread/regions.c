@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -69,6 +70,32 @@ static int are_unbound(void) {
   return bound == 0;
 }
 
+// And has blocked what its maker has.
+static int masks_that_differ = 0;
+static void* count_masks(void* a) {
+  sigset_t all;
+  sigemptyset(&all);
+  sigaddset(&all, SIGUSR1);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+#pragma omp parallel num_threads(3)
+  {
+    sigset_t own;
+    pthread_sigmask(SIG_SETMASK, NULL, &own);
+    int differs = 0;
+    for (int number = 1; number < NSIG; ++number)
+      differs += sigismember(&own, number) != (number == SIGUSR1);
+#pragma omp atomic
+    masks_that_differ += differs;
+  }
+  return a;
+}
+static int have_masks_of_their_makers(void) {
+  pthread_t maker;
+  if (pthread_create(&maker, NULL, &count_masks, NULL) != 0) return 0;
+  pthread_join(maker, NULL);
+  return masks_that_differ == 0;
+}
+
 int main(void) {
   omp_set_dynamic(0);
   int wrong = 0;
@@ -80,6 +107,7 @@ int main(void) {
     if (pthread_join(other, &right) != 0 || right == NULL) ++wrong;
   }
   if (!are_unbound()) ++wrong;
+  if (!have_masks_of_their_makers()) ++wrong;
   if (wrong != 0) printf("FAILED: %d regions\n", wrong);
   return wrong != 0;
 }

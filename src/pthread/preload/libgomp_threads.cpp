@@ -6,8 +6,7 @@
 
 #include <string_view>
 
-#include "pthread/affinity.hpp"
-#include "pthread/record.hpp"
+#include "pthread/own_state.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/pthread.h"
 
@@ -36,9 +35,10 @@ int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*s
   const std::string_view path = object_at(__builtin_return_address(0));
   if (!path.substr(path.rfind('/') + 1).starts_with("libgomp"))
     return strata_pthread_create(thread, attributes, start, argument);
-  // It is no worker: it runs where the caller may, and not all on the one CPU of a worker.
+  // It is no worker: it runs where the caller may, and takes the signals that the caller takes, as
+  // do programs that it starts.
   const detail::uninterrupted guard;
-  const detail::posix::own_affinity where(detail::posix::self_if_any());
+  const detail::posix::own_state of_caller;
   return pthread_create(thread, attributes, start, argument);
 }
 
