@@ -26,6 +26,8 @@ std::size_t __fread_unlocked_chk(void* to, std::size_t room, std::size_t bytes, 
 int real_vfscanf(FILE* stream, const char* format, std::va_list more) __asm__("__wrap_vfscanf");
 int real_vfscanf_c99(FILE* stream, const char* format,
                      std::va_list more) __asm__("__wrap___isoc99_vfscanf");
+int real_vfscanf_c23(FILE* stream, const char* format,
+                     std::va_list more) __asm__("__wrap___isoc23_vfscanf");
 }
 
 namespace strata::preload {
@@ -176,6 +178,11 @@ int scan_c99(std::FILE* stream, const char* format, std::va_list more) {
       stream, [&] { return real_vfscanf_c99(stream, format, more); }, EOF);
 }
 int scan_input_c99(const char* format, std::va_list more) { return scan_c99(stdin, format, more); }
+int scan_c23(std::FILE* stream, const char* format, std::va_list more) {
+  return when_there_is_input(
+      stream, [&] { return real_vfscanf_c23(stream, format, more); }, EOF);
+}
+int scan_input_c23(const char* format, std::va_list more) { return scan_c23(stdin, format, more); }
 
 }  // namespace strata::preload
 
@@ -188,6 +195,10 @@ extern "C" {
                                                      ...) __asm__("__isoc99_scanf");
 [[gnu::visibility("default")]] int forward_fscanf_c99(FILE* stream, const char* format,
                                                       ...) __asm__("__isoc99_fscanf");
+[[gnu::visibility("default")]] int forward_scanf_c23(const char* format,
+                                                     ...) __asm__("__isoc23_scanf");
+[[gnu::visibility("default")]] int forward_fscanf_c23(FILE* stream, const char* format,
+                                                      ...) __asm__("__isoc23_fscanf");
 
 int forward_scanf(const char* format, ...) {
   std::va_list more;
@@ -214,6 +225,20 @@ int forward_fscanf_c99(FILE* stream, const char* format, ...) {
   std::va_list more;
   va_start(more, format);
   const int found = strata::preload::scan_c99(stream, format, more);
+  va_end(more);
+  return found;
+}
+int forward_scanf_c23(const char* format, ...) {
+  std::va_list more;
+  va_start(more, format);
+  const int found = strata::preload::scan_input_c23(format, more);
+  va_end(more);
+  return found;
+}
+int forward_fscanf_c23(FILE* stream, const char* format, ...) {
+  std::va_list more;
+  va_start(more, format);
+  const int found = strata::preload::scan_c23(stream, format, more);
   va_end(more);
   return found;
 }

@@ -29,10 +29,13 @@ std::size_t get_items_checked(void* to, std::size_t room, std::size_t bytes, std
 std::size_t get_items_unlocked(void* to, std::size_t bytes, std::size_t count, std::FILE* stream);
 std::size_t get_items_unlocked_checked(void* to, std::size_t room, std::size_t bytes,
                                        std::size_t count, std::FILE* stream);
-// As the C library has them for sources of C89 with its extensions, and for later ones.
+// As the C library has them for sources of C89 with its extensions, for later ones, and for those
+// of C23, which it has from 2.38 on.
 int scan(std::FILE* stream, const char* format, std::va_list more);
 int scan_input(const char* format, std::va_list more);
 int scan_c99(std::FILE* stream, const char* format, std::va_list more);
 int scan_input_c99(const char* format, std::va_list more);
+int scan_c23(std::FILE* stream, const char* format, std::va_list more);
+int scan_input_c23(const char* format, std::va_list more);
 
 }  // namespace strata::preload

@@ -16,6 +16,9 @@
 #include "parts.hpp"
 #include "support.hpp"
 
+// Under the name that it has with glibc 2.38 or newer.
+extern "C" int scan_as_c23(std::FILE* stream, const char* format, ...) __asm__("__isoc23_fscanf");
+
 namespace descriptors {
 namespace {
 
@@ -72,6 +75,11 @@ void streams() {
     SAME(n, 42);
     SAME(std::ungetc('y', s), 'y');
     SAME(std::getc(s), 'y');
+  });
+  reads("17 x", [](std::FILE* s) {
+    int n = 0;
+    SAME(scan_as_c23(s, "%d", &n), 1);
+    SAME(n, 17);
   });
 }
 
