@@ -174,7 +174,7 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     scheduler& home = runtime_for_new_thread();
     const uninterrupted guard;
     record* const parent = self_if_any();
-    // main() may have none, and leave as the C library has it (C11's thrd_exit()).
+    // main() may have none, and leave as the C library has it.
     if (parent == nullptr && is_outside() && !watch_outside_end()) return EAGAIN;
     room there(home, bytes_of_stack(wanted, home));
     if (!there) return EAGAIN;

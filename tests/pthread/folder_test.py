@@ -53,7 +53,8 @@ def preprocessed(compiler, flags, names, extra):
 
 
 def check_headers(compiler, all_flags):
-    ours = {n for n in re.findall(r"\bstrata_(\w+)\(", (include / "strata" / "pthread.h").read_text())
+    text = "".join((include / "strata" / h).read_text() for h in ("pthread.h", "threads.h"))
+    ours = {n for n in re.findall(r"\bstrata_(\w+)\(", text)
             if not n.startswith(("cleanup_", "scope_", "pthread_cleanup_", "errno_"))}
     # What pthread_cleanup_push() expands to: the C library's names have `__` in front.
     ours = {"__" + n if re.search(r"_(un)?register_cancel|_unwind_next", n) else n for n in ours}
@@ -90,7 +91,9 @@ def main():
                 command = [compiler, "-fsyntax-only", *strict, *flags.split()]
                 run([*command, *folder, "-I", str(include), str(sources / source)])
                 language = "c" if compiler == cc else "c++"
-                run([*command, "-I", str(include), "-x", language, "-"], "#include <strata/pthread.h>\nextern int used;\n")
+                for header in ("pthread", "threads"):
+                    text = "#include <strata/%s.h>\nextern int used;\n" % header
+                    run([*command, "-I", str(include), "-x", language, "-"], text)
     print("\n".join(failures[:20]) or "%d sets of flags, with each of: %s" % (
         len(c_flags) + len(cxx_flags), ", ".join("%s %s" % p for p in both)))
     return 1 if failures else 0

@@ -11,7 +11,6 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <threads.h>
 #include <unistd.h>
 
 #include <array>
@@ -27,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "c_librarys.h"
 #include "checks.hpp"
 
 namespace {
@@ -245,46 +245,51 @@ void operations() {
   SAME(second, 40 + 2 * calls);
 }
 
-// ---- kernel threads, which C11's are under the command, too ----
+// ---- kernel threads ----
 
-int await_word(void* argument) { return wait(*static_cast<word*>(argument), 0) == 0 ? 1 : 0; }
+void* await_word(void* argument) {
+  return wait(*static_cast<word*>(argument), 0) == 0 ? argument : nullptr;
+}
 
 struct to_wake {
   word& w;
   long count;
 };
-int wake_so_many(void* argument) {
+void* wake_so_many(void* argument) {
   const auto& what = *static_cast<const to_wake*>(argument);
-  return count_until(what.count, [&] { return wake(what.w, INT_MAX); }) == what.count ? 1 : 0;
+  const bool all = count_until(what.count, [&] { return wake(what.w, INT_MAX); }) == what.count;
+  return all ? argument : nullptr;
 }
 
 void kernel_threads() {
   constexpr int kernels = 3;
   word w{0};
-  std::array<thrd_t, kernels> waiters{};
+  const auto create = C_LIBRARYS(pthread_create);
+  const auto join = C_LIBRARYS(pthread_join);
+  std::array<pthread_t, kernels> waiters{};
   std::atomic<int> woken{0};
   {
     const group ours(threads, [&] { woken += wait(w, 0) == 0 ? 1 : 0; });
-    for (thrd_t& t : waiters) SAME(thrd_create(&t, &await_word, &w), thrd_success);
+    for (pthread_t& t : waiters) SAME(create(&t, nullptr, &await_word, &w), 0);
     SAME(count_until(threads + kernels, [&] { return wake(w, 4); }), threads + kernels);
   }
-  for (const thrd_t t : waiters) {
-    int was_woken = 0;
-    SAME(thrd_join(t, &was_woken), thrd_success);
-    SAME(was_woken, 1);
+  for (const pthread_t t : waiters) {
+    void* was_woken = nullptr;
+    SAME(join(t, &was_woken), 0);
+    SAME(was_woken == &w, true);
   }
   SAME(woken, threads);
 
   // Woken by one of those.
   to_wake all{w, threads};
-  thrd_t waker{};
+  pthread_t waker{};
   {
     const group ours(threads, [&] { SAME(wait(w, 0), 0); });
-    SAME(thrd_create(&waker, &wake_so_many, &all), thrd_success);
+    SAME(create(&waker, nullptr, &wake_so_many, &all), 0);
   }
-  int woke_all = 0;
-  SAME(thrd_join(waker, &woke_all), thrd_success);
-  SAME(woke_all, 1);
+  void* woke_all = nullptr;
+  SAME(join(waker, &woke_all), 0);
+  SAME(woke_all == &all, true);
 }
 
 // ---- processes ----

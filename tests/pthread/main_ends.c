@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main() leaves a process whose last thread goes on, which then ends with status 0. The argument:
  *   early      pthread_self() has been called before all constructors, also those of libraries
- *   natively   main() has called nothing but pthread_create(), and leaves by C11's thrd_exit() */
+ *   natively   main() has called nothing but pthread_create(), and leaves as the C library has it
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
 #include <unistd.h>
+
+#include "c_librarys.h"
 
 enum { limit_s = 240 };
 static atomic_int main_leaves, has_run;
@@ -48,7 +50,7 @@ int main(int argc, char** argv) {
   if (pthread_create(&last, &detached, be_the_last, NULL) != 0) return 2;
   if (is(argc, argv, "natively")) {
     tell(NULL);
-    thrd_exit(0);
+    C_LIBRARYS(pthread_exit)(NULL);
   }
   pthread_cleanup_push(tell, NULL);
   pthread_exit(NULL);

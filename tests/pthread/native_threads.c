@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel threads that the program has whichever way it is built, as C11's are: their ends, and that
- * of the process when main() has left them. */
+/* Kernel threads that the program has whichever way it is built: their ends, and that of the
+ * process when main() has left them. */
 #include <linux/io_uring.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <threads.h>
 
+#include "c_librarys.h"
 #include "check.h"
 
 static void* give_back(void* a) { return a; }
-static void run_natively(thrd_start_t start, void* argument) {
-  thrd_t t;
-  SAME(thrd_create(&t, start, argument), thrd_success);
-  SAME(thrd_join(t, NULL), thrd_success);
+static pthread_t begin_natively(void* (*start)(void*), void* argument) {
+  pthread_t t;
+  SAME(C_LIBRARYS(pthread_create)(&t, NULL, start, argument), 0);
+  return t;
+}
+static void end_natively(pthread_t t) { SAME(C_LIBRARYS(pthread_join)(t, NULL), 0); }
+static void leave_natively(void* (*start)(void*), void* argument) {
+  SAME(C_LIBRARYS(pthread_detach)(begin_natively(start, argument)), 0);
+}
+static void run_natively(void* (*start)(void*), void* argument) {
+  end_natively(begin_natively(start, argument));
 }
 
 /* ---- cleanup handlers ---- */
@@ -29,7 +36,7 @@ static void leave(void) {
   pthread_exit(NULL);
   pthread_cleanup_pop(0);
 }
-static int exit_with_handlers(void* a) {
+static void* exit_with_handlers(void* a) {
   int type = 0;
   pthread_mutex_lock(a);
   pthread_cleanup_push(unlock, a);
@@ -44,7 +51,7 @@ static int exit_with_handlers(void* a) {
   SAME(type, PTHREAD_CANCEL_ASYNCHRONOUS);
   leave();
   pthread_cleanup_pop(0);
-  return 0;
+  return NULL;
 }
 CASE(exit_of_a_kernel_thread_runs_its_handlers) {
   ran[0] = '\0';
@@ -56,7 +63,7 @@ CASE(exit_of_a_kernel_thread_runs_its_handlers) {
 
 static pthread_t waits;
 static atomic_int waits_now;
-static int wait_for_ever(void* a) {
+static void* wait_for_ever(void* a) {
   static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
   pthread_mutex_lock(a);
   waits = pthread_self();
@@ -64,25 +71,24 @@ static int wait_for_ever(void* a) {
   atomic_store(&waits_now, 1);
   for (;;) pthread_cond_wait(&never, a);
   pthread_cleanup_pop(0);
-  return 0;
+  return NULL;
 }
 CASE(cancel_of_a_kernel_thread_runs_its_handlers) {
-  thrd_t t;
   ran[0] = '\0';
   atomic_store(&waits_now, 0);
-  SAME(thrd_create(&t, wait_for_ever, &lock), thrd_success);
+  const pthread_t t = begin_natively(wait_for_ever, &lock);
   await(&waits_now, 1);
   pthread_mutex_lock(&lock); /* it waits by now */
   SAME(pthread_cancel(waits), 0);
   pthread_mutex_unlock(&lock);
-  SAME(thrd_join(t, NULL), thrd_success);
+  end_natively(t);
   CHECK(strcmp(ran, "u") == 0);
   SAME(pthread_mutex_trylock(&lock), 0);
   pthread_mutex_unlock(&lock);
 }
 
 /* ---- values of keys ---- */
-static tss_t first_key;
+static pthread_key_t first_key; /* the C library's */
 static pthread_key_t second_key;
 static pthread_t ends;
 static atomic_int destroyed;
@@ -91,18 +97,18 @@ static void count(void* a) {
   atomic_fetch_add(&destroyed, 1);
 }
 static void set_another(void* a) { SAME(pthread_setspecific(second_key, a), 0); }
-static int end_unknown(void* a) {
-  SAME(tss_set(first_key, a), thrd_success);
-  return 0;
+static void* end_unknown(void* a) {
+  SAME(C_LIBRARYS(pthread_setspecific)(first_key, a), 0);
+  return a;
 }
-static int end_known(void* a) {
+static void* end_known(void* a) {
   CHECK(pthread_self() != 0);
   return end_unknown(a);
 }
 CASE(what_a_kernel_thread_sets_while_it_ends_is_destroyed) {
   enum { times = 20 };
   atomic_store(&destroyed, 0);
-  SAME(tss_create(&first_key, set_another), thrd_success);
+  SAME(C_LIBRARYS(pthread_key_create)(&first_key, set_another), 0);
   SAME(pthread_key_create(&second_key, count), 0);
   for (int i = 0; i < times; ++i) {
     run_natively(end_known, &destroyed);
@@ -110,7 +116,7 @@ CASE(what_a_kernel_thread_sets_while_it_ends_is_destroyed) {
   }
   SAME(destroyed, 2 * times);
   SAME(pthread_key_delete(second_key), 0);
-  tss_delete(first_key);
+  SAME(C_LIBRARYS(pthread_key_delete)(first_key), 0);
 }
 static pthread_mutex_t robust;
 static void unlock_as_the_same(void* a) {
@@ -118,7 +124,7 @@ static void unlock_as_the_same(void* a) {
   (void)a;
   SAME(pthread_mutex_unlock(&robust), 0);
 }
-static int end_with_a_lock(void* a) {
+static void* end_with_a_lock(void* a) {
   ends = pthread_self();
   SAME(pthread_mutex_lock(&robust), 0);
   return end_unknown(a);
@@ -128,27 +134,25 @@ CASE(a_kernel_thread_is_the_same_until_its_values_are_destroyed) {
   pthread_mutexattr_init(&attributes);
   pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
   SAME(pthread_mutex_init(&robust, &attributes), 0);
-  SAME(tss_create(&first_key, unlock_as_the_same), thrd_success);
+  SAME(C_LIBRARYS(pthread_key_create)(&first_key, unlock_as_the_same), 0);
   run_natively(end_with_a_lock, &robust);
   SAME(pthread_mutex_lock(&robust), 0);
   SAME(pthread_mutex_unlock(&robust), 0);
-  tss_delete(first_key);
+  SAME(C_LIBRARYS(pthread_key_delete)(first_key), 0);
 }
 
 /* ---- the end of the process ---- */
 enum { end_of_the_last = 42 };
 /* These only give a process that waits for nobody time to end: nothing else depends on them. */
 static const struct timespec a_little = {0, 20000000};
-static int end_as_the_last(void* a) {
+static void* end_as_the_last(void* a) {
   (void)a;
-  thrd_sleep(&a_little, NULL);
+  C_LIBRARYS(nanosleep)(&a_little, NULL);
   _exit(end_of_the_last);
 }
 static void* make_the_last(void* a) {
-  thrd_t t;
   usleep(2000);
-  SAME(thrd_create(&t, end_as_the_last, a), thrd_success);
-  SAME(thrd_detach(t), thrd_success);
+  leave_natively(end_as_the_last, a);
   return a;
 }
 static atomic_int main_leaves;
@@ -156,21 +160,19 @@ static void tell(void* a) {
   (void)a;
   atomic_store(&main_leaves, 1);
 }
-static int make_one_that_makes_the_last(void* a) {
-  while (!atomic_load(&main_leaves)) thrd_yield();
-  thrd_sleep(&a_little, NULL);
+static void* make_one_that_makes_the_last(void* a) {
+  while (!atomic_load(&main_leaves)) C_LIBRARYS(sched_yield)();
+  C_LIBRARYS(nanosleep)(&a_little, NULL);
   SAME(pthread_detach(begin(make_the_last, a)), 0);
-  return 0;
+  return a;
 }
 CASE(the_process_ends_after_its_last_thread_of_each_kind) {
   int status = 0;
   const pid_t child = fork();
   if (child == 0) {
-    thrd_t t;
     begin_child();
     end(begin(give_back, NULL));
-    SAME(thrd_create(&t, make_one_that_makes_the_last, NULL), thrd_success);
-    SAME(thrd_detach(t), thrd_success);
+    leave_natively(make_one_that_makes_the_last, NULL);
     pthread_cleanup_push(tell, NULL);
     pthread_exit(NULL);
     pthread_cleanup_pop(0);
@@ -190,7 +192,7 @@ static void exit_one_deeper(void) {
   pthread_exit(NULL);
   pthread_cleanup_pop(0);
 }
-static int fork_and_end_there(void* returns) {
+static void* fork_and_end_there(void* returns) {
   pid_t child;
   CHECK(pthread_self() != 0);
   pthread_cleanup_push(count_in_both, NULL);
@@ -202,7 +204,7 @@ static int fork_and_end_there(void* returns) {
   }
   pthread_cleanup_pop(0);
   if (child != 0) reap(child);
-  return 0;
+  return NULL;
 }
 CASE(the_child_of_a_kernel_thread_s_fork_ends_with_that) {
   static int returns;

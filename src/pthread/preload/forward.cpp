@@ -19,6 +19,7 @@
 #include "pthread/preload/ticks.hpp"
 #include "pthread/preload/transfers.hpp"
 #include "strata/pthread.h"
+#include "strata/threads.h"
 
 // The rare ones apart, so that the others keep no frame; by a jump, so that theirs is the caller's.
 #define X(result, name, ours, parameters, arguments)                                            \

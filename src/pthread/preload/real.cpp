@@ -27,6 +27,7 @@
 #include "pthread/preload/ticks.hpp"
 #include "pthread/preload/transfers.hpp"
 #include "strata/pthread.h"
+#include "strata/threads.h"
 
 namespace strata::preload {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that close what they did not open, and put files where they have none, while threads
 // wait: those go on waiting, and later ones wait as ever.
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <threads.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "../c_librarys.h"
 #include "parts.hpp"
 #include "support.hpp"
 
@@ -235,19 +236,19 @@ void replaced_in_handlers() {
   SAME(sigaction(SIGUSR1, &action, &before), 0);
   static std::atomic<pid_t> who;
   who = 0;
-  thrd_t other;
-  const auto replaces = [](void*) {
+  pthread_t other{};
+  const auto replaces = [](void*) -> void* {
     who = static_cast<pid_t>(syscall(SYS_gettid));
     while (handled_there < handlers) replace_and_close(replaced_by_handler + others_max);
-    return 0;
+    return nullptr;
   };
-  SAME(thrd_create(&other, replaces, nullptr), thrd_success);
+  SAME(C_LIBRARYS(pthread_create)(&other, nullptr, replaces, nullptr), 0);
   while (who == 0) sched_yield();
   for (int sent = 0; sent < handlers; ++sent) {
     SAME(syscall(SYS_tgkill, getpid(), who.load(), SIGUSR1), 0);
     while (handled_there <= sent) sched_yield();
   }
-  SAME(thrd_join(other, nullptr), thrd_success);
+  SAME(C_LIBRARYS(pthread_join)(other, nullptr), 0);
   SAME(sigaction(SIGUSR1, &before, nullptr), 0);
 }
 
