@@ -12,6 +12,7 @@
 #include "pthread/fork.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/preload/copies.hpp"
+#include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/wait.hpp"
 #include "sched/outside_section.hpp"
 #include "threads/errno_here.hpp"
@@ -59,6 +60,7 @@ int unless_spared(int fd, const Call& call) {
 }  // namespace
 
 int close_one(int fd) {
+  (void)can_be_suspended();  // a point of cancellation, before anything is closed
   return unless_spared(fd, [=] { return close(fd); });
 }
 

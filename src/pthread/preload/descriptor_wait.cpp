@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "os/clock.hpp"
+#include "pthread/fork.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/record.hpp"
 #include "pthread/signals.hpp"
@@ -40,12 +41,13 @@ bool is_in_handler() noexcept {
   return found;
 }
 
-// As act_on_cancellation(), where there may be nothing to wait for: not in a handler.
+// As act_on_cancellation(), where there may be nothing to wait for: not in a handler, nor in the
+// child of a vfork(), which has what its maker has been sent.
 void heed_what_has_come(const posix::record& r) {
   if (!r.more.signalled.load(std::memory_order_relaxed) && !posix::has_to_leave(r) &&
       !posix::has_left_handlers(r)) [[likely]]
     return;
-  if (!is_in_handler()) posix::act_on_cancellation();
+  if (!is_in_handler() && !posix::is_in_child_of_vfork()) posix::act_on_cancellation();
 }
 
 }  // namespace

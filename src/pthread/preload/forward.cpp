@@ -7,6 +7,7 @@
 #include "pthread/preload/allocators.hpp"
 #include "pthread/preload/closing.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
+#include "pthread/preload/files.hpp"
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/kernel_thread.hpp"
 #include "pthread/preload/kernel_waits.hpp"

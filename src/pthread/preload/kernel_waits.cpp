@@ -11,15 +11,16 @@
 #include <cerrno>
 
 #include "os/clock.hpp"
+#include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/elsewhere.hpp"
 #include "pthread/wait.hpp"
 
 namespace strata::preload {
 namespace {
 
-// Not those of the calling kernel thread alone.
-bool has_to_wait_here(int options) noexcept {
-  return (options & (WNOHANG | __WNOTHREAD)) != 0 || !detail::posix::stops_others();
+// Not those of the calling kernel thread alone. Asked first: it is a point of cancellation.
+bool has_to_wait_here(int options) {
+  return !can_be_suspended() || (options & (WNOHANG | __WNOTHREAD)) != 0;
 }
 
 // A call that was asked not to wait would have to. It has told so by one of these.
@@ -70,7 +71,7 @@ int lock_file(int fd, int operation) {
 }
 
 int lock_part(int fd, int command, off_t bytes) {
-  if (command != F_LOCK || !detail::posix::stops_others()) return lockf(fd, command, bytes);
+  if (command != F_LOCK || !can_be_suspended()) return lockf(fd, command, bytes);
   const int now = lockf(fd, F_TLOCK, bytes);
   if (!would_wait(now, EAGAIN, EACCES)) return now;
   return elsewhere([&] { return lockf(fd, command, bytes); });
@@ -78,14 +79,14 @@ int lock_part(int fd, int command, off_t bytes) {
 
 int control_file(int fd, int command, void* argument) {
   const bool may_wait = command == F_SETLKW || command == F_OFD_SETLKW;
-  if (!may_wait || !detail::posix::stops_others()) return fcntl(fd, command, argument);
+  if (!may_wait || !can_be_suspended()) return fcntl(fd, command, argument);
   const int now = fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, argument);
   if (!would_wait(now, EAGAIN, EACCES)) return now;
   return elsewhere([&] { return fcntl(fd, command, argument); });
 }
 
 int await_written(int fd) {
-  if (!detail::posix::stops_others()) return tcdrain(fd);
+  if (!can_be_suspended()) return tcdrain(fd);
   return elsewhere([&] { return tcdrain(fd); });
 }
 
@@ -122,15 +123,14 @@ int change_semaphores_within(int id, sembuf* changes, size_t count, const timesp
 }
 
 int send_to_queue(int id, const void* message, size_t bytes, int flags) {
-  if ((flags & IPC_NOWAIT) != 0 || !detail::posix::stops_others())
-    return msgsnd(id, message, bytes, flags);
+  if (!can_be_suspended() || (flags & IPC_NOWAIT) != 0) return msgsnd(id, message, bytes, flags);
   const int now = msgsnd(id, message, bytes, flags | IPC_NOWAIT);
   if (!would_wait(now, EAGAIN)) return now;
   return elsewhere([&] { return msgsnd(id, message, bytes, flags); }, ended_by::handlers);
 }
 
 ssize_t receive_from_queue(int id, void* message, size_t bytes, long kind, int flags) {
-  if ((flags & IPC_NOWAIT) != 0 || !detail::posix::stops_others())
+  if (!can_be_suspended() || (flags & IPC_NOWAIT) != 0)
     return msgrcv(id, message, bytes, kind, flags);
   const ssize_t now = msgrcv(id, message, bytes, kind, flags | IPC_NOWAIT);
   if (!would_wait(now, ENOMSG)) return now;
@@ -148,7 +148,7 @@ int put_message_until(mqd_t queue, const char* message, size_t bytes, unsigned p
   const auto put = [&](const timespec* end) {
     return mq_timedsend(queue, message, bytes, priority, end);
   };
-  if (!detail::posix::stops_others()) return put(until);
+  if (!can_be_suspended()) return put(until);
   const int now = put(&long_ago);
   return would_wait(now, ETIMEDOUT) ? elsewhere([&] { return put(until); }) : now;
 }
@@ -162,7 +162,7 @@ ssize_t take_message_until(mqd_t queue, char* message, size_t bytes, unsigned* p
   const auto take = [&](const timespec* end) {
     return mq_timedreceive(queue, message, bytes, priority, end);
   };
-  if (!detail::posix::stops_others()) return take(until);
+  if (!can_be_suspended()) return take(until);
   const ssize_t now = take(&long_ago);
   return would_wait(now, ETIMEDOUT) ? elsewhere([&] { return take(until); }) : now;
 }

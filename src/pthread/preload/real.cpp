@@ -15,6 +15,7 @@
 #include "os/system_call.hpp"
 #include "pthread/preload/allocators.hpp"
 #include "pthread/preload/closing.hpp"
+#include "pthread/preload/files.hpp"
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/kernel_thread.hpp"
 #include "pthread/preload/kernel_waits.hpp"
