@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that many threads of a job make together: barrier, broadcast, reductions, gather,
-// scatter, all-to-all, prefixes. After pCoR
+// Operations that many threads of a job make together: barrier, broadcast, reductions, prefixes,
+// gather, scatter, all-to-all. After pCoR
 // (docs/architecture.md#sources).
 //
 //   strata::run_group(4, [](strata::group& all) {            // four threads on every node
@@ -46,6 +46,7 @@
 #include "strata/detail/address.hpp"
 #include "strata/detail/combination.hpp"
 #include "strata/detail/elements.hpp"
+#include "strata/detail/value_room.hpp"
 #include "strata/message.hpp"
 #include "strata/run_group.hpp"  // IWYU pragma: export
 
@@ -264,27 +265,57 @@ class group {
     return result;
   }
 
+  /// Element by element: what all members have in `all`, N blocks of one size, is combined, and
+  /// each gets the block of its rank as its `values`, which may be a part of `all`; else `all`
+  /// stays as it is. log2 N rounds and messages for each member, in which it sends every byte about
+  /// once; two rounds more if N is no power of two.
+  template <detail::value_range R, detail::changeable_range S,
+            detail::combines<std::ranges::range_value_t<R>> Op>
+  requires detail::same_values<R, S>
+  void reduce_scatter(const R& all, S&& values, Op op) {
+    reduce_scatter_bytes(detail::content_of(all), detail::room_of(values),
+                         detail::combination_of<std::ranges::range_value_t<R>>(op));
+  }
+  /// The same for one value for each member, by rank: returns this member's. How many messages each
+  /// gets, for example, where `all` says how many this one is about to send to each.
+  template <detail::value_range R, detail::combines<std::ranges::range_value_t<R>> Op>
+  [[nodiscard]] std::ranges::range_value_t<R> reduce_scatter(const R& all, Op op) {
+    using T = std::ranges::range_value_t<R>;
+    return detail::value_by<T>([&](T& result) {
+      reduce_scatter_bytes(detail::content_of(all), detail::room_of_one(result),
+                           detail::combination_of<T>(op));
+    });
+  }
+
   /// What ranks up to and including this one's have, combined; element by element, in place.
   /// ceil(log2 N) rounds, at most as many messages for each member.
   template <detail::changeable_range R, detail::combines<std::ranges::range_value_t<R>> Op>
   void scan(R&& values, Op op) {
-    scan_bytes(detail::room_of(values), {},
-               detail::combination_of<std::ranges::range_value_t<R>>(op));
+    scan_bytes(detail::room_of(values), detail::combination_of<std::ranges::range_value_t<R>>(op));
   }
   /// The same for one value: returns the result.
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] T scan(const T& value, Op op) {
     T result = value;
-    scan_bytes(detail::room_of_one(result), {}, detail::combination_of<T>(op));
+    scan_bytes(detail::room_of_one(result), detail::combination_of<T>(op));
     return result;
   }
-  /// What the ranks before this one have, combined; nothing at rank 0. As scan().
+  /// What the ranks before this one have, combined, becomes `result`, which may be `values` itself.
+  /// At rank 0, before which nobody is, it stays as it was. As scan().
+  template <detail::value_range R, detail::changeable_range S,
+            detail::combines<std::ranges::range_value_t<R>> Op>
+  requires detail::same_values<R, S>
+  void exclusive_scan(const R& values, S&& result, Op op) {
+    exclusive_scan_bytes(detail::content_of(values), detail::room_of(result),
+                         detail::combination_of<std::ranges::range_value_t<R>>(op));
+  }
+  /// The same for one value: returns the result, nothing at rank 0.
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] std::optional<T> exclusive_scan(const T& value, Op op) {
-    T all = value, before = value;
-    scan_bytes(detail::room_of_one(all), detail::room_of_one(before),
-               detail::combination_of<T>(op));
-    return rank() != 0 ? std::optional<T>(before) : std::nullopt;
+    T result = value;
+    exclusive_scan_bytes(detail::content_of_one(value), detail::room_of_one(result),
+                         detail::combination_of<T>(op));
+    return rank() != 0 ? std::optional<T>(result) : std::nullopt;
   }
 
   /// The root's `all`, N times as large, becomes all members' `values` in the order of the ranks.
@@ -390,9 +421,11 @@ class group {
   void reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result, unsigned root,
                     const detail::combination& op);
   void all_reduce_bytes(std::span<std::byte> values, const detail::combination& op);
-  // before: empty, or room for what the ranks before this one have.
-  void scan_bytes(std::span<std::byte> values, std::span<std::byte> before,
-                  const detail::combination& op);
+  void reduce_scatter_bytes(std::span<const std::byte> all, std::span<std::byte> values,
+                            const detail::combination& op);
+  void scan_bytes(std::span<std::byte> values, const detail::combination& op);
+  void exclusive_scan_bytes(std::span<const std::byte> values, std::span<std::byte> result,
+                            const detail::combination& op);
   void gather_bytes(std::span<const std::byte> values, std::span<std::byte> all, unsigned root);
   // These leave the group where what comes is no whole number of elements.
   using any_bytes = std::vector<std::byte>;

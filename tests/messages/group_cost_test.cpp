@@ -107,7 +107,20 @@ TEST(groups_of_one_process, take_a_logarithm_of_rounds) {
                        g.all_reduce(v, plus);
                      }),
              2 * exact + 1, 2 * exact + pairing, 2 * n * (exact + 1));
+      // Little and much.
+      for (const std::size_t block : {1, 300}) {
+        expect("reduce_scatter",
+               cost_of(n,
+                       [&](group& g) {
+                         const std::vector<int> all(block * n);
+                         std::vector<int> mine(block);
+                         g.reduce_scatter(all, mine, plus);
+                       }),
+               exact + 1, exact + pairing, n * (exact + 1));
+      }
       expect("scan", cost_of(n, [&](group& g) { (void)g.scan(1, plus); }), log, log, n * log);
+      expect("exclusive_scan", cost_of(n, [&](group& g) { (void)g.exclusive_scan(1, plus); }), log,
+             log, n * log);
       expect("gather", cost_of(n, [&](group& g) { (void)g.gather(1, root); }), log, log, n - 1);
       expect("gather_any", cost_of(n, [&](group& g) { (void)g.gather_any(bytes_of(root), root); }),
              2 * log, 2 * log, 2 * (n - 1));

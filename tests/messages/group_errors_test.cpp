@@ -168,6 +168,29 @@ TEST_P(groups, tell_of_values_of_any_number_that_are_of_another_type) {
   });
 }
 
+TEST_P(groups, tell_of_ranges_of_one_member_that_do_not_fit) {
+  run([] {
+    for (const unsigned n : {1U, 2U, 3U, 6U}) {
+      const auto expect_told = [&](const char* why, auto&& operation) {
+        const auto all = outcomes(n, [&](group& g) {
+          operation(g, g.rank() == n - 1 ? std::size_t{3} : std::size_t{2});
+          g.barrier();
+        });
+        for (const std::string& what : all) EXPECT_NE(what, "fine");
+        EXPECT_NE(all[n - 1].find(why), std::string::npos) << all[n - 1];
+      };
+      expect_told("reduce_scatter(): `all` is not N times", [n](group& g, std::size_t size) {
+        std::vector<int> mine(size);
+        g.reduce_scatter(std::vector<int>(std::size_t{2} * n), mine, std::plus<>());
+      });
+      expect_told("exclusive_scan(): `result` is not as large", [](group& g, std::size_t size) {
+        std::vector<int> result(size);
+        g.exclusive_scan(std::vector<int>(2), result, std::plus<>());
+      });
+    }
+  });
+}
+
 TEST_P(groups, tell_of_a_member_that_leaves) {
   run([] {
     for (const unsigned n : {2U, 5U, 9U}) {

@@ -136,6 +136,43 @@ TEST_P(groups, give_all_the_same_sum) {
   });
 }
 
+// Factors of which block r is rank r's: those that `rank` has for all.
+std::vector<matrix> factors_for_all(unsigned rank, unsigned members, std::size_t n) {
+  return factors<matrix>(rank, n * members);
+}
+// And the block of `rank` of the product of all.
+std::vector<matrix> block_of_product(unsigned rank, unsigned members, std::size_t n) {
+  const std::vector<matrix> all = product<matrix>(members, n * members);
+  return {all.begin() + static_cast<std::ptrdiff_t>(n * rank),
+          all.begin() + static_cast<std::ptrdiff_t>(n * (rank + 1))};
+}
+
+TEST_P(groups, reduce_to_a_block_for_each) {
+  in_all_sizes([](group& g) {
+    for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{40}}) {
+      const std::vector<matrix> before = factors_for_all(g.rank(), g.size(), n);
+      const std::vector<matrix> expected = block_of_product(g.rank(), g.size(), n);
+      std::vector<matrix> all = before, mine(n);
+      g.reduce_scatter(all, mine, std::multiplies<>());
+      EXPECT_EQ(mine, expected);
+      EXPECT_EQ(all, before);
+      // Within what is given, at each place in turn.
+      const std::size_t place = n * ((g.rank() + 1) % g.size());
+      g.reduce_scatter(all, std::span(all).subspan(place, n), std::multiplies<>());
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
+                             all.begin() + static_cast<std::ptrdiff_t>(place)));
+    }
+    const auto one = g.reduce_scatter(factors_for_all(g.rank(), g.size(), 1), std::multiplies<>());
+    EXPECT_EQ(one, block_of_product(g.rank(), g.size(), 1)[0]);
+    // How many send to this one, where each sends to those whose rank its own divides.
+    std::vector<unsigned> sends(g.size());
+    for (unsigned to = 0; to < g.size(); ++to) sends[to] = to % (g.rank() + 1) == 0 ? 1 : 0;
+    unsigned expected = 0;
+    for (unsigned from = 0; from < g.size(); ++from) expected += g.rank() % (from + 1) == 0 ? 1 : 0;
+    EXPECT_EQ(g.reduce_scatter(sends, std::plus<>()), expected);
+  });
+}
+
 TEST_P(groups, scan) {
   in_all_sizes([](group& g) {
     for (const std::size_t n : {0, 1, 5, 700}) {
@@ -144,6 +181,15 @@ TEST_P(groups, scan) {
       EXPECT_EQ(v, product<matrix>(g.rank() + 1, n));
     }
     EXPECT_EQ(g.scan(1U, std::plus<>()), g.rank() + 1);
+    for (const std::size_t n : {0, 1, 5, 700}) {
+      const std::vector<matrix> mine = factors<matrix>(g.rank(), n);
+      // At rank 0 it stays: what the program would have there, the product of nothing.
+      std::vector<matrix> result(n), in_place = mine;
+      g.exclusive_scan(mine, result, std::multiplies<>());
+      EXPECT_EQ(result, product<matrix>(g.rank(), n));
+      g.exclusive_scan(in_place, in_place, std::multiplies<>());
+      EXPECT_EQ(in_place, g.rank() == 0 ? mine : product<matrix>(g.rank(), n));
+    }
     const auto before = g.exclusive_scan(matrix::of(g.rank(), 0), std::multiplies<>());
     ASSERT_EQ(before.has_value(), g.rank() != 0);
     if (before) {

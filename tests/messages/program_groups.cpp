@@ -53,6 +53,16 @@ void one_size(group& g, std::size_t n) {
   m = factors<affine>(g.rank(), n);
   g.scan(m, std::multiplies<>());
   require(m == product<affine>(g.rank() + 1, n), "scan");
+  m = factors<affine>(g.rank(), n);
+  std::vector<affine> before(n);
+  g.exclusive_scan(m, before, std::multiplies<>());
+  require(before == product<affine>(g.rank(), n), "exclusive_scan");
+  m = factors<affine>(g.rank(), n * size);
+  g.reduce_scatter(m, before, std::multiplies<>());
+  const std::vector<affine> of_all = product<affine>(size, n * size);
+  require(
+      std::equal(before.begin(), before.end(), of_all.begin() + static_cast<long>(n * g.rank())),
+      "reduce_scatter");
 
   std::vector<std::uint64_t> all(is_root ? n * size : 0), mine(n), everywhere(n * size);
   g.gather(data(g.rank(), n), all, root);
@@ -78,11 +88,11 @@ void one_size(group& g, std::size_t n) {
   for (unsigned to = 0; to < size; ++to) mine_for_all.push_back(part(g.rank(), to));
   require(g.scatter_any(mine_for_all, root) == part(root, g.rank()), "scatter_any");
   const auto from_all = g.all_to_all_any(mine_for_all);
-  const auto of_all = g.all_gather_any(part(g.rank(), 0));
-  require(from_all.size() == size && of_all.size() == size, "any numbers: of how many");
+  const auto first_of_all = g.all_gather_any(part(g.rank(), 0));
+  require(from_all.size() == size && first_of_all.size() == size, "any numbers: of how many");
   for (unsigned from = 0; from < size; ++from) {
     require(from_all[from] == part(from, g.rank()), "all_to_all_any");
-    require(of_all[from] == part(from, 0), "all_gather_any");
+    require(first_of_all[from] == part(from, 0), "all_gather_any");
   }
 
   std::vector<std::uint64_t> out(n * size), in(n * size);

@@ -117,7 +117,7 @@ class crowd {
     const auto root = static_cast<unsigned>(shared.below(size()));
     // Now and then more than 64 KiB, where other algorithms are used.
     const std::size_t n = shared.below(6) == 0 ? 10'000 + shared.below(2'000) : shared.below(20);
-    const std::uint64_t which = shared.below(13);
+    const std::uint64_t which = shared.below(15);
     std::vector<affine> mine = values(me, i, n);
     switch (which) {
       case 0:
@@ -194,6 +194,18 @@ class crowd {
         EXPECT_EQ(result.size(), size());
         for (unsigned from = 0; from < result.size(); ++from)
           EXPECT_EQ(result[from], any_values(from, me, i, n));
+        return;
+      }
+      case 12: {
+        std::vector<affine> result = values(last + 1, i, n);  // which rank 0 keeps
+        all.exclusive_scan(mine, result, then);
+        EXPECT_EQ(result, me == 0 ? values(last + 1, i, n) : combined(me - 1, i, n));
+        return;
+      }
+      case 13: {
+        const std::vector<affine> wanted = combined(last, i, n * size());
+        all.reduce_scatter(values(me, i, n * size()), mine, then);
+        EXPECT_TRUE(std::ranges::equal(mine, std::span(wanted).subspan(n * me, n)));
         return;
       }
       default: {

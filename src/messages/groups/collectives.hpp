@@ -24,7 +24,11 @@ void broadcast(member& me, byte_room values, unsigned root);
 void reduce(member& me, byte_view values, byte_room result, unsigned root,
             const strata::detail::combination& op);
 void all_reduce(member& me, byte_room values, const strata::detail::combination& op);
-void scan(member& me, byte_room values, byte_room before, const strata::detail::combination& op);
+void reduce_scatter(member& me, byte_view all, byte_room values,
+                    const strata::detail::combination& op);
+void scan(member& me, byte_room values, const strata::detail::combination& op);
+void exclusive_scan(member& me, byte_view values, byte_room result,
+                    const strata::detail::combination& op);
 void gather(member& me, byte_view values, byte_room all, unsigned root);
 std::vector<byte_string> gather_any(member& me, byte_view values, unsigned root);
 void all_gather(member& me, byte_view values, byte_room all);

@@ -43,9 +43,19 @@ void group::all_reduce_bytes(std::span<std::byte> values, const detail::combinat
   me_->perform(operation::all_reduce, 0, [&] { messages::all_reduce(*me_, values, op); });
 }
 
-void group::scan_bytes(std::span<std::byte> values, std::span<std::byte> before,
-                       const detail::combination& op) {
-  me_->perform(operation::scan, 0, [&] { messages::scan(*me_, values, before, op); });
+void group::reduce_scatter_bytes(std::span<const std::byte> all, std::span<std::byte> values,
+                                 const detail::combination& op) {
+  me_->perform(operation::reduce_scatter, 0,
+               [&] { messages::reduce_scatter(*me_, all, values, op); });
+}
+
+void group::scan_bytes(std::span<std::byte> values, const detail::combination& op) {
+  me_->perform(operation::scan, 0, [&] { messages::scan(*me_, values, op); });
+}
+
+void group::exclusive_scan_bytes(std::span<const std::byte> values, std::span<std::byte> result,
+                                 const detail::combination& op) {
+  me_->perform(operation::scan, 0, [&] { messages::exclusive_scan(*me_, values, result, op); });
 }
 
 void group::gather_bytes(std::span<const std::byte> values, std::span<std::byte> all,

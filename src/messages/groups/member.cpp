@@ -17,8 +17,9 @@ namespace {
 
 // ---- tags: the operation, its number, its root, and the length of the chain ----
 
-// Four bits, of which the highest value would be beyond message_tag_max.
-static_assert(static_cast<unsigned>(operation::leave) < 15);
+// Four bits. With the highest value tags can be beyond message_tag_max: it is that of leave, whose
+// number and root are 0.
+static_assert(static_cast<unsigned>(operation::leave) == 15);
 constexpr unsigned chain_max = 0xFF;
 constexpr message_tag place_mask = ~message_tag{chain_max};
 
@@ -32,13 +33,12 @@ operation operation_of(message_tag tag) noexcept { return static_cast<operation>
 constexpr message_tag naming_tag = message_tag_max + 1;
 
 std::string described(message_tag tag) {
-  static constexpr std::array names{"barrier",        "broadcast", "reduce",      "all_reduce",
-                                    "scan",           "gather",    "gather_any",  "all_gather",
-                                    "all_gather_any", "scatter",   "scatter_any", "all_to_all",
-                                    "all_to_all_any", "split",     "leave"};
+  static constexpr std::array names{"barrier",        "broadcast",      "reduce",  "all_reduce",
+                                    "reduce_scatter", "scan",           "gather",  "gather_any",
+                                    "all_gather",     "all_gather_any", "scatter", "scatter_any",
+                                    "all_to_all",     "all_to_all_any", "split",   "leave"};
   static_assert(names.size() == static_cast<std::size_t>(operation::leave) + 1);
-  const auto what = static_cast<std::size_t>(operation_of(tag));
-  return std::string(what < names.size() ? names[what] : "nothing known") + " (operation " +
+  return std::string(names[static_cast<std::size_t>(operation_of(tag))]) + " (operation " +
          std::to_string(tag >> 20 & 0xFFU) + " modulo 256, root " +
          std::to_string(tag >> 8 & 0xFFFU) + " modulo 4096)";
 }
@@ -56,9 +56,9 @@ std::uint64_t hash_of(std::span<const endpoint_id> members) noexcept {
 // Nobody can finish these before all have begun them.
 bool waits_for_all(operation what) noexcept {
   return what == operation::barrier || what == operation::all_reduce ||
-         what == operation::all_gather || what == operation::all_gather_any ||
-         what == operation::all_to_all || what == operation::all_to_all_any ||
-         what == operation::split;
+         what == operation::reduce_scatter || what == operation::all_gather ||
+         what == operation::all_gather_any || what == operation::all_to_all ||
+         what == operation::all_to_all_any || what == operation::split;
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ enum class operation : std::uint8_t {
   broadcast,
   reduce,
   all_reduce,
+  reduce_scatter,
   scan,
   gather,
   gather_any,

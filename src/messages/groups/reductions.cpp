@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "messages/groups/blocks.hpp"
 #include "messages/groups/collectives.hpp"
 #include "messages/groups/scratch.hpp"
 #include "messages/groups/tree.hpp"
@@ -45,6 +46,14 @@ struct halving {
   [[nodiscard]] unsigned rank_of(unsigned number) const noexcept {
     return number < pairs ? 2 * number + 1 : number + pairs;
   }
+  // Which of the pieces exchange_halves() leaves with that number: its bits the other way round. So
+  // that is also the number with which it leaves such a piece.
+  [[nodiscard]] unsigned piece_of(unsigned number) const noexcept {
+    unsigned piece = 0;
+    for (unsigned bit = 1; bit < remaining; bit *= 2)
+      piece = 2 * piece + ((number & bit) != 0 ? 1 : 0);
+    return piece;
+  }
 };
 
 // Everybody exchanges all of it with the member whose number differs in one bit, bit by bit.
@@ -60,39 +69,50 @@ void exchange_whole(member& me, const halving& h, byte_room mine, byte_room thei
   }
 }
 
-// The same with halves of what each still has, until everybody has one piece of the result; then
-// back, with twice as much each time (Rabenseifner's).
-void exchange_halves(member& me, const halving& h, byte_room mine, byte_room theirs,
-                     const strata::detail::combination& op) {
+// A round of halving: what a member keeps of the pieces that it still has, and what the other one.
+struct halving_step {
+  unsigned other, mine_first, mine_last, other_first, other_last;
+};
+
+// The same with halves of what each still has, until everybody has one piece of the result. `cut`:
+// as many pieces as numbers. Returns the steps.
+std::vector<halving_step> exchange_halves(member& me, const halving& h, const blocks& cut,
+                                          byte_room mine, byte_room theirs,
+                                          const strata::detail::combination& op) {
   const unsigned number = h.number_of(me.rank());
-  const std::uint64_t elements = mine.size() / op.element_bytes;
-  const auto part = [&](byte_room all, unsigned first, unsigned last) {
-    const std::size_t from = elements * first / h.remaining, to = elements * last / h.remaining;
-    return all.subspan(from * op.element_bytes, (to - from) * op.element_bytes);
-  };
-  struct step {
-    unsigned other, mine_first, mine_last, other_first, other_last;
-  };
-  std::vector<step> steps;
+  std::vector<halving_step> steps;
   unsigned first = 0, last = h.remaining;
   for (unsigned bit = 1; bit < h.remaining; bit *= 2) {
     const unsigned middle = first + (last - first) / 2;
     const bool upper = (number & bit) != 0;
-    const step s = upper ? step{h.rank_of(number ^ bit), middle, last, first, middle}
-                         : step{h.rank_of(number ^ bit), first, middle, middle, last};
-    const byte_room kept = part(mine, s.mine_first, s.mine_last);
-    const byte_room come = part(theirs, s.mine_first, s.mine_last);
-    me.exchange(s.other, part(mine, s.other_first, s.other_last), s.other, come);
+    const unsigned other = h.rank_of(number ^ bit);
+    const halving_step s = upper ? halving_step{other, middle, last, first, middle}
+                                 : halving_step{other, first, middle, middle, last};
+    const byte_room kept = cut.of(mine, s.mine_first, s.mine_last);
+    const byte_room come = cut.of(theirs, s.mine_first, s.mine_last);
+    me.exchange(other, cut.of(mine, s.other_first, s.other_last), other, come);
     me.combine(op, upper ? come.data() : kept.data(), upper ? kept.data() : come.data(),
                kept.data(), kept.size());
     steps.push_back(s);
     first = s.mine_first;
     last = s.mine_last;
   }
+  return steps;
+}
+
+// Halves, and then back, with twice as much each time (Rabenseifner's).
+void exchange_pieces(member& me, const halving& h, byte_room mine, byte_room theirs,
+                     const strata::detail::combination& op) {
+  const std::uint64_t elements = mine.size() / op.element_bytes;
+  blocks cut{.each = 0, .total = mine.size(), .begins = {}};
+  cut.begins.reserve(std::size_t{h.remaining} + 1);
+  for (std::uint64_t i = 0; i <= h.remaining; ++i)
+    cut.begins.push_back(elements * i / h.remaining * op.element_bytes);
+  std::vector<halving_step> steps = exchange_halves(me, h, cut, mine, theirs, op);
   for (; !steps.empty(); steps.pop_back()) {
-    const step& s = steps.back();
-    me.exchange(s.other, part(mine, s.mine_first, s.mine_last), s.other,
-                part(mine, s.other_first, s.other_last));
+    const halving_step& s = steps.back();
+    me.exchange(s.other, cut.of(mine, s.mine_first, s.mine_last), s.other,
+                cut.of(mine, s.other_first, s.other_last));
   }
 }
 
@@ -113,16 +133,56 @@ void all_reduce(member& me, byte_room values, const strata::detail::combination&
   }
   if (values.size() >= all_reduce_cut_bytes && h.remaining >= 4 &&
       values.size() / op.element_bytes >= h.remaining) {
-    exchange_halves(me, h, values, theirs.all(), op);
+    exchange_pieces(me, h, values, theirs.all(), op);
   } else {
     exchange_whole(me, h, values, theirs.all(), op);
   }
   if (in_pair) me.send(me.rank() - 1, values);
 }
 
+// Each member's blocks are the piece that halving leaves with it, a pair's the two of both. Halving
+// alone keeps the order of the ranks, and so needs them in that order.
+void reduce_scatter(member& me, byte_view all, byte_room values,
+                    const strata::detail::combination& op) {
+  const blocks of_rank{values.size(), values.size() * me.size()};
+  me.require(all.size() == of_rank.total,
+             "reduce_scatter(): `all` is not N times as large as `values`");
+  if (me.size() == 1) return copy_bytes(all, values);
+  const halving h(me.size());
+  const bool in_pair = me.rank() < 2 * h.pairs;
+  if (in_pair && me.rank() % 2 == 0) {
+    me.send(me.rank() + 1, all);
+    return me.receive(me.rank() + 1, values);
+  }
+  const scratch mine(all.size(), op.alignment), theirs(all.size(), op.alignment);
+  if (in_pair) me.receive(me.rank() - 1, theirs.all());
+  blocks cut{.each = 0, .total = all.size(), .begins = {0}};
+  cut.begins.reserve(std::size_t{h.remaining} + 1);
+  for (unsigned piece = 0; piece < h.remaining; ++piece) {
+    const unsigned number = h.piece_of(piece), last = h.rank_of(number);
+    const unsigned first = number < h.pairs ? last - 1 : last;
+    const std::size_t from = of_rank.begin(first), bytes = of_rank.begin(last + 1) - from;
+    const byte_room here = mine.all().subspan(cut.begins.back(), bytes);
+    if (in_pair) {
+      me.combine(op, theirs.data() + from, all.data() + from, here.data(), bytes);
+    } else {
+      copy_bytes(all.subspan(from, bytes), here);
+    }
+    cut.begins.push_back(cut.begins.back() + bytes);
+  }
+  (void)exchange_halves(me, h, cut, mine.all(), theirs.all(), op);
+  const unsigned piece = h.piece_of(h.number_of(me.rank()));
+  const byte_view result = cut.of(byte_view(mine.all()), piece, piece + 1);
+  if (in_pair) me.send(me.rank() - 1, result.first(values.size()));
+  copy_bytes(result.last(values.size()), values);
+}
+
+namespace {
+
 // After round k a member has combined what the 2^k members up to itself have: W. D. Hillis, G. L.
-// Steele, 1986, doi:10.1145/7902.7903.
-void scan(member& me, byte_room values, byte_room before, const strata::detail::combination& op) {
+// Steele, 1986, doi:10.1145/7902.7903. before: empty, or room for what those before it have.
+void combine_prefixes(member& me, byte_room values, byte_room before,
+                      const strata::detail::combination& op) {
   const scratch theirs(values.size(), op.alignment);
   bool any_before = false;
   for (std::uint64_t far = 1; far < me.size(); far *= 2) {
@@ -146,6 +206,21 @@ void scan(member& me, byte_room values, byte_room before, const strata::detail::
     }
     any_before = true;
   }
+}
+
+}  // namespace
+
+void scan(member& me, byte_room values, const strata::detail::combination& op) {
+  combine_prefixes(me, values, {}, op);
+}
+
+void exclusive_scan(member& me, byte_view values, byte_room result,
+                    const strata::detail::combination& op) {
+  me.require(result.size() == values.size(),
+             "exclusive_scan(): `result` is not as large as `values`");
+  const scratch mine(values.size(), op.alignment);
+  copy_bytes(values, mine.all());
+  combine_prefixes(me, mine.all(), result, op);
 }
 
 }  // namespace strata::messages
