@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops and reductions over index ranges, on top of fork2join. All iterations run on the calling
-// node: their body refers to its memory. Over several nodes a loop is one of calls
-// (strata/task_scope.hpp), each of which may run a loop where it is made.
+// Loops and reductions over index ranges and over what has iterators, on top of fork2join. All
+// iterations run on the calling node: their body refers to its memory. Over several nodes a loop is
+// one of calls (strata/task_scope.hpp), each of which may run a loop where it is made.
 #pragma once
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <ranges>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
 
+#include "strata/detail/loop_step.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/stop_token.hpp"
 
@@ -75,100 +78,77 @@ inline bool somebody_is_hungry() noexcept {
 template <std::integral Index>
 constexpr std::size_t length_of(Index first, Index last) noexcept {
   using number = std::make_unsigned_t<Index>;
+  if (!(first < last)) return 0;
   return static_cast<number>(static_cast<number>(last) - static_cast<number>(first));
 }
-template <std::integral Index>
-constexpr Index advance(Index first, std::size_t n) noexcept {
-  using number = std::make_unsigned_t<Index>;
-  return static_cast<Index>(
-      static_cast<number>(static_cast<number>(first) + static_cast<number>(n)));
+template <std::forward_iterator It, std::sentinel_for<It> End>
+constexpr std::size_t length_of(It first, End last) {
+  return static_cast<std::size_t>(std::ranges::distance(std::move(first), std::move(last)));
+}
+template <std::ranges::forward_range R>
+constexpr std::size_t length_of(R& range) {
+  return static_cast<std::size_t>(std::ranges::distance(range));
 }
 
-template <std::integral Index>
-std::size_t step_for(Index first, Index last, grain g) noexcept {
+inline std::size_t step_for(std::size_t length, grain g) noexcept {
   if (g.step != 0) return g.step;
-  const std::size_t length = length_of(first, last);
   return std::min<std::size_t>(std::max<std::size_t>(length / 1024, 1), 1024);
 }
 
-// One index goes first: a body may have defaults for more.
-template <class F, class Index>
-concept takes_each = std::invocable<F&, Index&>;
-template <class F, class Index>
-concept takes_parts = !takes_each<F, Index> && std::invocable<F&, Index, Index>;
-
-template <std::integral Index, class Body>
-void do_step(Index first, Index until, Body& body) {
-  static_assert(
-      takes_each<Body, Index> || takes_parts<Body, Index>,
-      "the body of parallel_for takes an index, or two: where a part of the range begins, "
-      "and where it ends");
-  if constexpr (takes_parts<Body, Index>) {
-    body(first, until);
-  } else {
-    for (; first < until; ++first) {
-      Index i = first;  // the body's: it may take a reference
-      body(i);
-    }
-  }
-}
-
-template <std::integral Index, class T, class Map, class Combine>
-T reduce_step(Index first, Index until, T value, Map& map, Combine& combine) {
-  static_assert(takes_each<Map, Index> || takes_parts<Map, Index>,
-                "the map of parallel_reduce takes an index, or two: where a part of the range "
-                "begins, and where it ends");
-  if constexpr (takes_parts<Map, Index>) {
-    return combine(std::move(value), map(first, until));
-  } else {
-    for (; first < until; ++first) {
-      Index i = first;
-      value = combine(std::move(value), map(i));
-    }
-    return value;
-  }
-}
-
-template <std::integral Index, any_stop_token Stop, class Body>
-void for_range(Index first, Index last, std::size_t step, const Stop& stop, Body& body) {
-  while (first < last) {
+template <class Position, any_stop_token Stop, class Body>
+void for_range(Position first, std::size_t left, std::size_t step, const Stop& stop, Body& body) {
+  while (left != 0) {
     if (stop.stop_requested()) return;
-    const std::size_t left = length_of(first, last);
     if (left > step && somebody_is_hungry()) {
-      const Index middle = advance(first, left / 2);
-      fork2join([&] { for_range(first, middle, step, stop, body); },
-                [&] { for_range(middle, last, step, stop, body); });
+      const std::size_t half = left / 2;
+      const Position middle = detail::after(first, half);
+      fork2join([&] { detail::for_range(first, half, step, stop, body); },
+                [&] { detail::for_range(middle, left - half, step, stop, body); });
       return;
     }
-    const Index until = advance(first, std::min(step, left));
-    do_step(first, until, body);
-    first = until;
+    const std::size_t n = std::min(step, left);
+    first = detail::do_step(first, n, body);
+    left -= n;
   }
 }
 
-template <std::integral Index, any_stop_token Stop, class T, class Map, class Combine>
-T reduce_range(Index first, Index last, std::size_t step, const Stop& stop, T value,
+template <class Position, any_stop_token Stop, class T, class Map, class Combine>
+T reduce_range(Position first, std::size_t left, std::size_t step, const Stop& stop, T value,
                const T& identity, Map& map, Combine& combine) {
-  while (first < last) {
+  while (left != 0) {
     if (stop.stop_requested()) return value;
-    const std::size_t left = length_of(first, last);
     if (left > step && somebody_is_hungry()) {
-      const Index middle = advance(first, left / 2);
+      const std::size_t half = left / 2;
+      const Position middle = detail::after(first, half);
       auto [a, b] = fork2join(
           [&] {
-            return reduce_range(first, middle, step, stop, std::move(value), identity, map,
-                                combine);
+            return detail::reduce_range(first, half, step, stop, std::move(value), identity, map,
+                                        combine);
           },
           [&] {
-            return reduce_range(middle, last, step, stop, T(identity), identity, map, combine);
+            return detail::reduce_range(middle, left - half, step, stop, T(identity), identity, map,
+                                        combine);
           });
       return combine(std::move(a), std::move(b));
     }
-    const Index until = advance(first, std::min(step, left));
-    value = reduce_step(first, until, std::move(value), map, combine);
-    first = until;
+    const std::size_t n = std::min(step, left);
+    value = detail::reduce_step(first, n, std::move(value), map, combine);
+    left -= n;
   }
   return value;
+}
+
+template <any_stop_token Stop, class Position, class Body>
+void loop(const Stop& stop, Position first, std::size_t length, Body& body, grain g) {
+  call_where_room_is([&] { detail::for_range(first, length, step_for(length, g), stop, body); });
+}
+template <any_stop_token Stop, class Position, class T, class Map, class Combine>
+T reduction(const Stop& stop, Position first, std::size_t length, const T& identity, Map& map,
+            Combine& combine, grain g) {
+  return call_where_room_is([&] {
+    return detail::reduce_range(first, length, step_for(length, g), stop, T(identity), identity,
+                                map, combine);
+  });
 }
 
 }  // namespace detail
@@ -187,10 +167,7 @@ T reduce_range(Index first, Index last, std::size_t step, const Stop& stop, T va
 template <std::integral Index, class Body>
 void parallel_for(Index first, std::type_identity_t<detail::range_end<Index>> last, Body&& body,
                   grain g = {}) {
-  detail::call_where_room_is([&] {
-    detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g),
-                      std::stop_token{}, body);
-  });
+  detail::loop(std::stop_token(), first, detail::length_of<Index>(first, last), body, g);
 }
 
 /// The same, until a stop is requested on `stop`, a strata::stop_token or a std::stop_token: steps
@@ -200,9 +177,38 @@ void parallel_for(Index first, std::type_identity_t<detail::range_end<Index>> la
 template <std::integral Index, class Body, detail::any_stop_token Stop>
 void parallel_for(Stop stop, Index first, std::type_identity_t<detail::range_end<Index>> last,
                   Body&& body, grain g = {}) {
-  detail::call_where_room_is([&] {
-    detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g), stop, body);
-  });
+  detail::loop(stop, first, detail::length_of<Index>(first, last), body, g);
+}
+
+/// Calls body(x) for each element x of a range: parallel_for_each(v, [](double& x) { x = f(x); }),
+/// or parallel_for_each(v, &particle::move). x is what the range's iterators refer to, so a body
+/// may change the elements of a container, and nobody may change the container meanwhile. A body of
+/// two iterators is called as body(begin, end), once for each step. Otherwise as parallel_for, and
+/// throws what the iterators do.
+///
+/// Iterators, of which several workers use copies at a time, need be no more than forward iterators
+/// (a std::list, a std::map). Where they are not random-access ones, giving away half of what is
+/// left takes a walk over that half, and a range that is not sized is walked through before the
+/// loop: for bodies that take much longer than a step from one element to the next.
+template <std::ranges::forward_range R, class Body>
+void parallel_for_each(R&& range, Body&& body, grain g = {}) {
+  detail::loop(std::stop_token(), std::ranges::begin(range), detail::length_of(range), body, g);
+}
+/// The same until a stop is requested, as parallel_for.
+template <std::ranges::forward_range R, class Body, detail::any_stop_token Stop>
+void parallel_for_each(Stop stop, R&& range, Body&& body, grain g = {}) {
+  detail::loop(stop, std::ranges::begin(range), detail::length_of(range), body, g);
+}
+/// The same with what lies between two iterators.
+template <std::forward_iterator It, std::sentinel_for<It> End, class Body>
+void parallel_for_each(It first, End last, Body&& body, grain g = {}) {
+  detail::loop(std::stop_token(), first, detail::length_of(first, last), body, g);
+}
+/// The same with what lies between two iterators, until a stop is requested.
+template <std::forward_iterator It, std::sentinel_for<It> End, class Body,
+          detail::any_stop_token Stop>
+void parallel_for_each(Stop stop, It first, End last, Body&& body, grain g = {}) {
+  detail::loop(stop, first, detail::length_of(first, last), body, g);
 }
 
 /// Combines map(i) for all i in [first, last): combine(... combine(identity, map(first)) ...,
@@ -215,11 +221,8 @@ void parallel_for(Stop stop, Index first, std::type_identity_t<detail::range_end
 template <std::integral Index, class T, class Map, class Combine>
 T parallel_reduce(Index first, std::type_identity_t<detail::range_end<Index>> last, T identity,
                   Map&& map, Combine&& combine, grain g = {}) {
-  return detail::call_where_room_is([&] {
-    return detail::reduce_range(first, static_cast<Index>(last),
-                                detail::step_for<Index>(first, last, g), std::stop_token{},
-                                T(identity), identity, map, combine);
-  });
+  return detail::reduction(std::stop_token(), first, detail::length_of<Index>(first, last),
+                           identity, map, combine, g);
 }
 
 /// The same, until a stop is requested, as parallel_for: the result then lacks the terms of some
@@ -227,11 +230,37 @@ T parallel_reduce(Index first, std::type_identity_t<detail::range_end<Index>> la
 template <std::integral Index, class T, class Map, class Combine, detail::any_stop_token Stop>
 T parallel_reduce(Stop stop, Index first, std::type_identity_t<detail::range_end<Index>> last,
                   T identity, Map&& map, Combine&& combine, grain g = {}) {
-  return detail::call_where_room_is([&] {
-    return detail::reduce_range(first, static_cast<Index>(last),
-                                detail::step_for<Index>(first, last, g), stop, T(identity),
-                                identity, map, combine);
-  });
+  return detail::reduction(stop, first, detail::length_of<Index>(first, last), identity, map,
+                           combine, g);
+}
+
+/// The same of map(x) for each element x of a range, in its order: parallel_reduce(v, 0.0,
+/// std::identity(), std::plus<>()) is the sum of v. x and the iterators: as for parallel_for_each.
+/// A map of two iterators is called as map(begin, end), once for each step.
+template <std::ranges::forward_range R, class T, class Map, class Combine>
+T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, grain g = {}) {
+  return detail::reduction(std::stop_token(), std::ranges::begin(range), detail::length_of(range),
+                           identity, map, combine, g);
+}
+/// The same until a stop is requested: the result lacks steps then, as with indices.
+template <std::ranges::forward_range R, class T, class Map, class Combine,
+          detail::any_stop_token Stop>
+T parallel_reduce(Stop stop, R&& range, T identity, Map&& map, Combine&& combine, grain g = {}) {
+  return detail::reduction(stop, std::ranges::begin(range), detail::length_of(range), identity, map,
+                           combine, g);
+}
+/// The same with what lies between two iterators.
+template <std::forward_iterator It, std::sentinel_for<It> End, class T, class Map, class Combine>
+T parallel_reduce(It first, End last, T identity, Map&& map, Combine&& combine, grain g = {}) {
+  return detail::reduction(std::stop_token(), first, detail::length_of(first, last), identity, map,
+                           combine, g);
+}
+/// The same with what lies between two iterators, until a stop is requested.
+template <std::forward_iterator It, std::sentinel_for<It> End, class T, class Map, class Combine,
+          detail::any_stop_token Stop>
+T parallel_reduce(Stop stop, It first, End last, T identity, Map&& map, Combine&& combine,
+                  grain g = {}) {
+  return detail::reduction(stop, first, detail::length_of(first, last), identity, map, combine, g);
 }
 
 }  // namespace strata
