@@ -33,7 +33,9 @@
 // Visibility: the function sees what was done before the call, and who has its result, or has
 // joined, what it did; between nodes that is arguments and results (docs/memory-model.md).
 #pragma once
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <type_traits>
@@ -41,9 +43,11 @@
 #include <vector>
 
 #include "strata/call.hpp"
+#include "strata/detail/deadline.hpp"
 #include "strata/detail/object_call.hpp"
 #include "strata/detail/thread_core.hpp"
 #include "strata/membership.hpp"
+#include "strata/semaphore.hpp"
 
 namespace strata {
 
@@ -63,6 +67,7 @@ template <class Call>
 struct remote_call {
   explicit remote_call(const Call& c) : call(c), there(call) {}
   void begin(node_id_t node) { call_on(node, there); }
+  [[nodiscard]] bool has_ended() const noexcept { return there.join.done(); }
   // As join_point::wait().
   void await() { there.join.wait(); }
   auto take() {
@@ -82,6 +87,8 @@ struct remote_thread_state {
   virtual ~remote_thread_state() = default;
   // Suspends until the call has ended. Throws where it cannot wait for that; nothing has changed.
   virtual void await() = 0;
+  // The same, for so long at most: whether it has.
+  virtual bool await_until(std::int64_t deadline_ns) = 0;
   // After that, once: rethrows.
   virtual void take() = 0;
 };
@@ -93,13 +100,20 @@ struct thread_here final : remote_thread_state {
     here = thread([this] {
       auto f = [this] { (void)call(); };
       result.capture(f);
+      ended.release(1);
     });
   }
   void await() override { here.join(); }
+  bool await_until(std::int64_t deadline_ns) override {
+    if (ended.acquire(deadline_ns) != unparked::woken) return false;
+    ended.release(1);  // for whoever asks again
+    return true;
+  }
   void take() override { result.take(); }
   Call call;
   thread here;
   outcome<void> result;
+  semaphore_core ended{0};
 };
 
 // On another one. Made: remote_call or object_call.
@@ -109,9 +123,27 @@ struct thread_away final : remote_thread_state {
   thread_away(node_id_t node, const Call& c) : made(c) {
     made.begin(node);
   }
-  void await() override { made.await(); }
+  void await() override {
+    if (watcher.joinable()) watcher.join();
+    made.await();
+  }
+  // An answer is awaited by one stack, and without a limit: by that of a thread, which others may
+  // leave behind.
+  bool await_until(std::int64_t deadline_ns) override {
+    if (made.has_ended()) return true;
+    require_stack();
+    if (!watcher.joinable()) {
+      watcher = thread([this] {
+        made.await();
+        ended.release(1);
+      });
+    }
+    return ended.acquire(deadline_ns) == unparked::woken;
+  }
   void take() override { (void)made.take(); }
   Made made;
+  thread watcher;
+  semaphore_core ended{0};
 };
 
 template <class Call>
@@ -223,6 +255,21 @@ class remote_thread {
     const auto state = std::move(state_);
     state->take();
   }
+  /// Suspends the caller until it has ended, for that long at most: whether it has. If so, what it
+  /// did on its node is done, and join() says what it threw; if not, it goes on, and *this is as
+  /// before. Of one on another node the first call that has to wait begins a thread of this node,
+  /// which is there until the other one has ended. Throws misuse_error as join(),
+  /// std::system_error as thread's constructor, and that or std::bad_alloc where there is no thread
+  /// or memory for a deadline.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time) {
+    return has_ended_by(detail::deadline_after(time));
+  }
+  /// The same until `time` at the latest.
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& time) {
+    return detail::attempt_until(time, [this](std::int64_t ns) { return has_ended_by(ns); });
+  }
   /// Nobody waits for it any more; what it throws is dropped. Throws misuse_error if not
   /// joinable(), and what `thread` throws, with *this joinable as before.
   void detach() {
@@ -242,6 +289,10 @@ class remote_thread {
   }
 
  private:
+  bool has_ended_by(std::int64_t deadline_ns) {
+    if (!joinable()) throw misuse_error("a timed wait for a remote_thread that is not joinable()");
+    return state_->await_until(deadline_ns);
+  }
   // For who cannot wait.
   void leave() noexcept {
     try {

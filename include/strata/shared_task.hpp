@@ -9,10 +9,13 @@
 // What nobody else joins needs no name: strata/remote_thread.hpp.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "strata/detail/deadline.hpp"
+#include "strata/detail/parking.hpp"
 #include "strata/error.hpp"
 #include "strata/future.hpp"
 #include "strata/remote_thread.hpp"
@@ -46,14 +49,20 @@ class shared_task {
   /// remote_error if that was on another node. Throws node_left_error if that node had left,
   /// node_lost_error when any is lost while the call lasts.
   void join() {
-    while (!over_.try_wait()) {
-      (void)detail::park_in_job(
-          {.what = "task to end",
-           .address = &over_,
-           .still = [](void* over) { return !static_cast<latch*>(over)->try_wait(); },
-           .argument = &over_});
-    }
+    (void)is_over_by(INT64_MAX);
     ended_.get();
+  }
+  /// Suspends until the call has ended, for that long at most: whether it has. Throws as join(),
+  /// but not what the call threw, and std::system_error or std::bad_alloc where there is no thread
+  /// or memory for a deadline.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time) {
+    return has_ended_by(detail::deadline_after(time));
+  }
+  /// The same until `time` at the latest.
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& time) {
+    return detail::attempt_until(time, [this](std::int64_t ns) { return has_ended_by(ns); });
   }
   /// Never blocks.
   [[nodiscard]] bool has_ended() {
@@ -61,6 +70,27 @@ class shared_task {
   }
 
  private:
+  friend class task_handle;
+  bool is_over_by(std::int64_t deadline_ns) {
+    while (!over_.try_wait()) {
+      const detail::unparked how = detail::park_in_job(
+          {.what = "task to end",
+           .address = &over_,
+           .still = [](void* over) { return !static_cast<latch*>(over)->try_wait(); },
+           .argument = &over_,
+           .deadline_ns = deadline_ns});
+      if (how == detail::unparked::timed_out) return over_.try_wait();
+    }
+    return true;
+  }
+  bool has_ended_by(std::int64_t deadline_ns) {
+    if (!is_over_by(deadline_ns)) return false;
+    ended_.wait();
+    return true;
+  }
+  static bool ends_within(shared_task& t, std::int64_t limit_ns) {
+    return t.has_ended_by(detail::deadline_after(std::chrono::nanoseconds(limit_ns)));
+  }
   static on_node checked(on_node where) {
     if (where.number >= num_nodes() || detail::this_worker().owner == nullptr)
       throw misuse_error("a task on node " + std::to_string(where.number) + ": this job has " +
@@ -106,10 +136,26 @@ class task_handle {
   /// Suspends until the task has ended; what it did is done. Rethrows what it threw, as
   /// remote_error if this is another node than the task's or its maker's.
   void join() { t_.call<&shared_task::join>(); }
+  /// Suspends until the task has ended, for that long at most, and for the call: whether it has.
+  /// The time is that of the task's node. Throws as join(), but not what the task threw, and
+  /// std::system_error or std::bad_alloc (from another node remote_error) where there is no thread
+  /// or memory for a deadline.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time) {
+    return has_ended_by(detail::deadline_after(time));
+  }
+  /// The same until `time` at the latest, on the caller's clock.
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& time) {
+    return detail::attempt_until(time, [this](std::int64_t ns) { return has_ended_by(ns); });
+  }
   /// Suspends for the call alone.
   [[nodiscard]] bool has_ended() { return t_.call<&shared_task::has_ended>(); }
 
  private:
+  bool has_ended_by(std::int64_t deadline_ns) {
+    return t_.call<&shared_task::ends_within>(detail::time_until(deadline_ns));
+  }
   resource<shared_task> t_;
 };
 

@@ -118,6 +118,31 @@ class barrier_handle {
   /// Suspends until all have arrived, whose work before it is visible then. Throws node_lost_error
   /// when a node is lost: having arrived, if it has waited; if that is known already, it has not.
   void arrive_and_wait() { b_.call<&meet>(); }
+
+  /// What an arrival is known by: a number, which may travel.
+  using arrival_token = barrier<>::arrival_token;
+  /// Arrives, n times, and waits for nobody: suspends for the call alone. n is between 1 and what
+  /// is missing in this phase.
+  [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) {
+    return b_.call<&barrier<>::arrive>(n);
+  }
+  /// Suspends until the phase of the token has ended, as arrive_and_wait(); by any thread of the
+  /// job.
+  void wait(arrival_token phase) { (void)wait_until_ns(phase, INT64_MAX); }
+  /// The same, for that long at most, and for the call. False: the phase has not ended in time. The
+  /// arrival counts all the same, and the token may be used again. The time is that of the
+  /// barrier's node. Throws as wait(), and std::system_error or std::bad_alloc (from another node
+  /// remote_error) where there is no thread or memory for a deadline.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(arrival_token phase, const std::chrono::duration<Rep, Period>& time) {
+    return wait_until_ns(phase, detail::deadline_after(time));
+  }
+  /// The same until `time` at the latest, on the caller's clock.
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(arrival_token phase,
+                                const std::chrono::time_point<Clock, Duration>& time) {
+    return detail::attempt_until(time, [&](std::int64_t ns) { return wait_until_ns(phase, ns); });
+  }
   /// Arrives, and there is one less to come in each later phase. Suspends for the call alone.
   void arrive_and_drop() { b_.call<&barrier<>::arrive_and_drop>(); }
 
@@ -125,6 +150,13 @@ class barrier_handle {
   static void meet(barrier<>& b) {
     detail::require_whole_job();
     b.core_.wait(b.core_.arrive(1), &detail::park_in_job);
+  }
+  static bool wait_within(barrier<>& b, arrival_token phase, std::int64_t limit_ns) {
+    const std::int64_t deadline_ns = detail::deadline_after(std::chrono::nanoseconds(limit_ns));
+    return b.core_.wait(phase, &detail::park_in_job, deadline_ns);
+  }
+  bool wait_until_ns(arrival_token phase, std::int64_t deadline_ns) {
+    return b_.call<&wait_within>(phase, detail::time_until(deadline_ns));
   }
   resource<barrier<>> b_;
 };

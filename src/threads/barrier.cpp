@@ -183,12 +183,18 @@ bool barrier_core::is_in_phase(void* argument) {
   return q.phase->load(std::memory_order_acquire) == q.seen;
 }
 
-void barrier_core::wait(phase_token phase, unparked (*wait_once)(const parking&)) {
+bool barrier_core::wait(phase_token phase, unparked (*wait_once)(const parking&),
+                        std::int64_t deadline_ns) {
   phase_question question{&phase_, phase};
   while (is_in_phase(&question)) {
-    wait_once(
-        {.what = "barrier", .address = &phase_, .still = &is_in_phase, .argument = &question});
+    const unparked how = wait_once({.what = "barrier",
+                                    .address = &phase_,
+                                    .still = &is_in_phase,
+                                    .argument = &question,
+                                    .deadline_ns = deadline_ns});
+    if (how == unparked::timed_out) return !is_in_phase(&question);
   }
+  return true;
 }
 
 void barrier_core::arrive_and_drop() {

@@ -3,6 +3,7 @@
 // does not compile: tests/fibers/rejected/spelling.cpp; between nodes: program_calls.cpp.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,7 @@
 #include "strata/global_ptr.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/runtime.hpp"
+#include "strata/semaphore.hpp"
 #include "strata/shared_task.hpp"
 #include "strata/thread.hpp"
 
@@ -22,7 +24,10 @@ namespace strata::test {
 namespace {
 
 int difference(int from, int to) { return to - from; }
-int& through(int* place) { return *place; }
+template <class T>
+T& through(T* place) {
+  return *place;
+}
 void add(int* place, int more) { through(place) += more; }
 
 TEST(on_node, takes_a_number_of_any_type_that_a_node_can_have) {
@@ -151,12 +156,46 @@ TEST(remote_threads, are_awaited_where_nobody_joins_them) {
   });
 }
 
+TEST(remote_threads, are_awaited_for_some_time) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    const auto until_free = [](counting_semaphore<>* may_end, int* number) {
+      through(may_end).acquire();
+      add(number, 1);
+      throw std::range_error("disk is full");
+    };
+    counting_semaphore<> may_end(0);
+    int number = 1;
+    remote_thread t(0, until_free, local_address(&may_end), local_address(&number));
+    const auto time = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+    EXPECT_FALSE(t.wait_until(time));
+    EXPECT_GE(std::chrono::steady_clock::now(), time);
+    EXPECT_FALSE(t.wait_for(std::chrono::seconds(0)));
+    EXPECT_TRUE(t.joinable());
+    may_end.release();
+    EXPECT_TRUE(t.wait_for(std::chrono::hours(1)));
+    EXPECT_EQ(number, 2);
+    EXPECT_TRUE(t.wait_for(std::chrono::seconds(0)));
+    EXPECT_TRUE(t.wait_until(std::chrono::system_clock::now()));
+    EXPECT_THROW(t.join(), std::range_error);
+    EXPECT_THROW((void)t.wait_for(std::chrono::hours(1)), misuse_error);
+    // Left alone after it has been awaited.
+    remote_thread left(0, call<add>(local_address(&number), 2));
+    (void)left.wait_for(std::chrono::seconds(0));
+    left.detach();
+    { remote_thread ends(0, call<add>(local_address(&number), 4)); }
+    EXPECT_GE(number, 6);
+    while (number != 8) this_thread::yield();
+  });
+}
+
 struct joins_in_a_fiber : threaded {
   bool* was_refused;
   slot_ptr done;
   void start() {
     remote_thread t(0, [] {});
     EXPECT_THROW(t.join(), misuse_error);
+    EXPECT_THROW((void)t.wait_for(std::chrono::hours(1)), misuse_error);
     EXPECT_TRUE(t.joinable());
     t.detach();
     try {

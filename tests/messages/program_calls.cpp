@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -62,6 +63,11 @@ void join_outside(runtime& rt) {
   try {
     t.join();
     require(false, "a wait outside");
+  } catch (const misuse_error&) {
+  }
+  try {
+    (void)t.wait_for(std::chrono::milliseconds(1));
+    require(false, "a timed wait outside");
   } catch (const misuse_error&) {
   }
   require(t.joinable(), "who could not be joined");
@@ -126,6 +132,25 @@ void calls(runtime& rt) {
       call<where>(on_node{static_cast<node_id_t>(num_nodes())});
       require(false, "a node that does not exist");
     } catch (const misuse_error&) {
+    }
+    {
+      remote_thread lasting(on_node{last_node()}, call<wait_to_end>());
+      require(!lasting.wait_for(std::chrono::milliseconds(1)), "it has ended");
+      require(!lasting.wait_until(std::chrono::steady_clock::now()), "it has ended by now");
+      call<[] { may_end = true; }>(on_node{last_node()});
+      require(lasting.wait_for(std::chrono::hours(1)), "it has not ended");
+      require(lasting.wait_for(std::chrono::seconds(0)), "it has ended before");
+      lasting.join();
+      remote_thread failing(on_node{last_node()}, call<throws>(4));
+      require(failing.wait_for(std::chrono::hours(1)), "an error is an end");
+      try {
+        failing.join();
+        require(false, "the error of a thread that has been awaited");
+      } catch (const remote_error& e) {
+        require_thrown(e, 4, {last_node()});
+      } catch (const std::out_of_range&) {
+        require(num_nodes() == 1, "which exception of one that has been awaited");
+      }
     }
     on_every_node([](int more) { calls_here += more; }, 3);
     on_every_node([] { require(calls_here == 3, "one call on each node"); });

@@ -374,6 +374,13 @@ TEST_P(resources, are_tasks_that_many_join) {
         });
       }
       EXPECT_FALSE(waits->has_ended());
+      const auto time = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+      EXPECT_FALSE(waits->wait_until(time));
+      EXPECT_GE(std::chrono::steady_clock::now(), time);
+      EXPECT_FALSE(task_handle::find("waits").wait_for(std::chrono::milliseconds(1)));
+      EXPECT_TRUE(fails->wait_for(std::chrono::hours(1)));
+      EXPECT_TRUE(fails->has_ended());
+      EXPECT_TRUE(task_handle::find("fails").wait_until(std::chrono::system_clock::now()));
       adds->join();
       adds->join();
       unit.release();

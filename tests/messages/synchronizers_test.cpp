@@ -66,5 +66,31 @@ TEST(barrier_handle, counts_one_less_for_who_drops_out) {
   });
 }
 
+// Who has waited in vain has arrived, and may wait for the same phase again.
+TEST(barrier_handle, waits_for_a_phase_until_a_time_and_no_longer) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    using clock = std::chrono::steady_clock;
+    barrier<> all(3);
+    barrier_handle b(resource<barrier<>>(to_global(&all)));
+    const barrier_handle::arrival_token first = b.arrive(2);
+    const auto time = clock::now() + std::chrono::milliseconds(1);
+    EXPECT_FALSE(b.wait_until(first, time));
+    EXPECT_GE(clock::now(), time);
+    EXPECT_FALSE(b.wait_for(first, std::chrono::seconds(0)));
+    thread last([&] { b.arrive_and_wait(); });
+    EXPECT_TRUE(b.wait_for(first, std::chrono::hours(1)));
+    last.join();
+    EXPECT_TRUE(b.wait_for(first, std::chrono::seconds(0)));
+    EXPECT_TRUE(b.wait_until(first, std::chrono::system_clock::now()));
+    b.wait(first);
+    const barrier_handle::arrival_token second = b.arrive();
+    EXPECT_FALSE(b.wait_for(second, std::chrono::milliseconds(1)));
+    thread others([&] { (void)b.arrive(2); });
+    b.wait(second);
+    others.join();
+  });
+}
+
 }  // namespace
 }  // namespace strata

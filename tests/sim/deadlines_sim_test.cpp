@@ -3,9 +3,12 @@
 // time, or when its time is over and not before, and what comes later is not lost.
 #include <algorithm>
 #include <array>
+#include <cereal/types/vector.hpp>
 #include <chrono>
+#include <exception>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/serialize.hpp"
 #include "strata/synchronizers.hpp"
 #include "tasks.hpp"
 #include "used_handle.hpp"
@@ -351,6 +355,68 @@ TEST(simulated_deadlines, of_calls_leave_them_to_be_made_once) {
   }
 }
 
+std::map<std::uint32_t, std::uint32_t>* answers = nullptr;
+void answer_by_itself(std::int64_t ns, const std::vector<std::uint32_t>& numbers) {
+  const std::uint32_t number = numbers.front();
+  (*answers)[number] = answer_after(ns, number);
+  if (number % 5 == 0) throw std::out_of_range("number " + std::to_string(number));
+}
+
+// Nor does who stops waiting for a thread end it: it can be awaited again, joined and let go.
+TEST(simulated_deadlines, of_threads_of_other_nodes_leave_them_to_go_on) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    constexpr node_id nodes = 4;
+    program_job p(seed, {.nodes = nodes});
+    p.cut_now_and_then(nodes);
+    std::map<std::uint32_t, unsigned> made;
+    std::map<std::uint32_t, std::uint32_t> answered;
+    calls_made = &made;
+    answers = &answered;
+    std::uint32_t begun = 0;
+    unsigned in_time = 0, timed_out = 0, failed = 0;
+    for (unsigned i = 0; i < 2 * nodes; ++i) {
+      p.begin(static_cast<node_id>(i % nodes), [&] {
+        for (int round = 0; round < 12; ++round) {
+          const on_node to{p.below(nodes)};
+          const auto takes_ns = static_cast<std::int64_t>(p.below(program_job::ms));
+          const std::uint32_t number = begun++;
+          const std::int64_t begun_ns = p.now_ns();
+          remote_thread t(to, call<answer_by_itself>(takes_ns, std::vector{number}));
+          for (bool is_in_time = false; !is_in_time;) {
+            const auto limit_ns = static_cast<std::int64_t>(p.below(program_job::ms));
+            const std::int64_t from_ns = p.now_ns();
+            is_in_time = t.wait_for(nanoseconds(limit_ns));
+            EXPECT_LE(p.now_ns() - from_ns, limit_ns + turn_ns);
+            ++(is_in_time ? in_time : timed_out);
+            if (is_in_time) {
+              EXPECT_GE(p.now_ns() - begun_ns, takes_ns);
+              EXPECT_EQ(answered[number], 2 * number + 1);
+            } else {
+              EXPECT_GE(p.now_ns() - from_ns, limit_ns);
+              if (p.below(4) == 0) break;  // joined all the same
+            }
+          }
+          try {
+            t.join();
+            EXPECT_NE(number % 5, 0U);
+          } catch (const std::exception& e) {
+            EXPECT_EQ(number % 5, 0U) << e.what();
+            ++failed;
+          }
+          EXPECT_EQ(answered[number], 2 * number + 1);
+        }
+      });
+    }
+    p.run();
+    EXPECT_EQ(made.size(), begun);
+    for (const auto& [number, times] : made) EXPECT_EQ(times, 1U) << "call " << number;
+    EXPECT_GT(in_time, 0U);
+    EXPECT_GT(timed_out, 0U);
+    EXPECT_EQ(failed, (begun + 4) / 5);
+  }
+}
+
 // ---- look-ups ----
 
 constexpr std::int64_t ask_every_ns = 200'000;
@@ -458,13 +524,24 @@ TEST(simulated_deadlines, end_early_for_a_lost_node_alone) {
         expect_used(t);
       });
       p.begin(n, [&] {
+        remote_thread never(on_node{victim}, [] { counting_semaphore<>(0).acquire(); });
+        while (!never.wait_for(nanoseconds(1 + p.below(program_job::ms)))) ++timed_out;
+        try {
+          never.join();
+          ADD_FAILURE() << "it never ends";
+        } catch (const node_lost_error& e) {
+          ++told;
+          EXPECT_EQ(e.node(), victim) << e.what();
+        }
+      });
+      p.begin(n, [&] {
         this_thread::sleep_for(nanoseconds(4 * model.lost_after_ns));
         EXPECT_GE(p.now_ns(), 4 * model.lost_after_ns);
         EXPECT_LE(p.now_ns(), 4 * model.lost_after_ns + turn_ns);
       });
     }
     p.run();
-    EXPECT_EQ(told, nodes - 1U);
+    EXPECT_EQ(told, 2 * (nodes - 1U));
     EXPECT_GT(timed_out, 0U);
   }
 }

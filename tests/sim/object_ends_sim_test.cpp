@@ -192,9 +192,16 @@ constexpr std::array waits_for_others{
     wait_for_others{"semaphore", [] { semaphore_handle::await("units").acquire(); }},
     wait_for_others{"lock", [] { lock_handle::await("units").lock(); }},
     wait_for_others{"barrier", [] { barrier_handle::await("phase").arrive_and_wait(); }},
+    wait_for_others{"barrier, for an hour",
+                    [] {
+                      barrier_handle phase = barrier_handle::await("phase");
+                      (void)phase.wait_for(phase.arrive(), std::chrono::hours(1));
+                    }},
     wait_for_others{"domain", [] { domain_handle::await("members").await_size(4); }},
     wait_for_others{"task", [] { awaited_task("task").join(); }},
     wait_for_others{"task of its node", [] { awaited_task("lasting").join(); }},
+    wait_for_others{"task of its node, for an hour",
+                    [] { (void)awaited_task("lasting").has_ended_within(std::chrono::hours(1)); }},
     wait_for_others{"name", &await_what_never_is}};
 
 struct told_threads {

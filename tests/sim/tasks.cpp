@@ -56,6 +56,9 @@ awaited_task::awaited_task(std::string_view name)
 awaited_task::~awaited_task() = default;
 void awaited_task::join() { parts_->task.join(); }
 bool awaited_task::has_ended() { return parts_->task.has_ended(); }
+bool awaited_task::has_ended_within(std::chrono::nanoseconds limit) {
+  return parts_->task.wait_for(limit);
+}
 
 void join_a_task_on(node_id_t there, std::function<void()> f) {
   shared_task(on_node{there}, call_of(std::move(f))).join();

@@ -54,6 +54,8 @@ class awaited_task {
   ~awaited_task();
   void join();
   [[nodiscard]] bool has_ended();
+  // wait_for().
+  [[nodiscard]] bool has_ended_within(std::chrono::nanoseconds limit);
 
  private:
   struct parts;

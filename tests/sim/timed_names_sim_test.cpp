@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads of many simulated nodes that wait for what has a name, and not for ever: who waits in
 // vain takes nothing along, and what comes as its time ends goes to somebody else, or stays.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -75,6 +77,47 @@ TEST(simulated_timed_names, no_unit_is_lost_or_doubled) {
     p.cut_now_and_then(nodes);
     p.run();
     EXPECT_GT(got, 0);
+    EXPECT_GT(in_vain, 0);
+  }
+}
+
+// Nobody goes on before all have arrived, and who has waited in vain has arrived once.
+TEST(simulated_timed_names, no_phase_is_left_early_or_arrived_at_twice) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = nodes});
+    constexpr unsigned users = 2 * nodes, phases = 12;
+    std::array<unsigned, users> arrived{};
+    unsigned left = users;
+    int in_time = 0, in_vain = 0;
+    p.begin(static_cast<node_id>(p.below(nodes)), [&] {
+      const named<barrier<>> phase("phase", users);
+      while (left != 0) p.pause(program_job::ms);
+    });
+    for (unsigned me = 0; me < users; ++me) {
+      p.begin(static_cast<node_id>(me % nodes), [&, me] {
+        barrier_handle phase = barrier_handle::await("phase");
+        for (unsigned i = 1; i <= phases; ++i) {
+          p.pause(400'000);
+          arrived[me] = i;
+          const barrier_handle::arrival_token token = phase.arrive();
+          EXPECT_EQ(token, i - 1);
+          for (;;) {
+            const nanoseconds limit = any_time(p, 400'000);
+            const std::int64_t began = p.now_ns();
+            if (phase.wait_for(token, limit)) break;
+            EXPECT_GE(p.now_ns(), began + limit.count());
+            ++in_vain;
+          }
+          ++in_time;
+          EXPECT_GE(*std::min_element(arrived.begin(), arrived.end()), i);
+        }
+        --left;
+      });
+    }
+    p.cut_now_and_then(nodes);
+    p.run();
+    EXPECT_EQ(in_time, static_cast<int>(users * phases));
     EXPECT_GT(in_vain, 0);
   }
 }

@@ -33,8 +33,10 @@ class barrier_core {
 
   // n: at most as many as are still expected.
   phase_token arrive(std::ptrdiff_t n);
-  // Waits once by wait_once(), which may throw; the arrivals that the token stands for count on.
-  void wait(phase_token phase, unparked (*wait_once)(const parking&) = &park);
+  // Waits by wait_once(), which may throw; the arrivals that the token stands for count on. Whether
+  // the phase has ended by then.
+  bool wait(phase_token phase, unparked (*wait_once)(const parking&) = &park,
+            std::int64_t deadline_ns = parking::never);
   // True for one of them in each phase.
   bool arrive_and_wait();
   void arrive_and_drop();

@@ -35,6 +35,7 @@ class object_call_at_home : public task {
 
   // Once. Throws as call_on().
   void begin(std::uint16_t node);
+  [[nodiscard]] bool has_ended() const noexcept { return join_.done(); }
   // After begin(): suspends until the call has been answered. As join_point::wait().
   void await() { join_.wait(); }
   // After begin(), once: suspends until the result is here, whose bytes stay as long as this.
@@ -88,6 +89,7 @@ class object_call<travelling_call<Function, Arguments...>, Returns> {
       : there_(kind, c.arguments_.apply(&bytes_of_all<Arguments...>), may_be_large<result>) {}
 
   void begin(std::uint16_t node) { there_.begin(node); }
+  [[nodiscard]] bool has_ended() const noexcept { return there_.has_ended(); }
   void await() { there_.await(); }
   result take() { return result_of<result>(there_.wait()); }
 
