@@ -13,7 +13,9 @@
 // depend on it. Where a loop's iterations each give a value to combine, parallel_reduce
 // (strata/parallel.hpp) is simpler, and keeps their order.
 #pragma once
+#include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -45,7 +47,8 @@ class per_worker {
   per_worker& operator=(const per_worker&) = delete;
   /// Destroys the values, on the calling thread. Nobody uses them any more.
   ~per_worker() {
-    values_.for_each([](void* one) { delete static_cast<cell*>(one); });
+    for (std::size_t i = values_.next(0); i != values_.none_left; i = values_.next(i + 1))
+      delete &cell_of(i);
   }
 
   /// Returns f(the calling worker's T&), which stays on this worker and has T for itself until it
@@ -86,8 +89,16 @@ class per_worker {
   /// Otherwise as combine().
   template <class F>
   void for_each(F f) {
-    values_.for_each([&f](void* one) { f(static_cast<cell*>(one)->value); });
+    for (T& one : *this) f(one);
   }
+
+  /// A forward iterator over the values.
+  class iterator;
+  /// All values there are, in no particular order, for loops and algorithms; otherwise as
+  /// combine(). Where there are many workers, and values take long to combine, by all of them at
+  /// once: parallel_reduce(found, T(), [](T& one) { return std::move(one); }, join).
+  [[nodiscard]] iterator begin() noexcept { return iterator(*this, values_.next(0)); }
+  [[nodiscard]] iterator end() noexcept { return iterator(*this, values_.none_left); }
 
  private:
   // One alignment: of two, of which one depends on T, g++ 12 takes the last.
@@ -95,6 +106,10 @@ class per_worker {
     explicit cell(const std::function<T()>& make) : value(make()) {}
     T value;
   };
+
+  [[nodiscard]] cell& cell_of(std::size_t number) const noexcept {
+    return *static_cast<cell*>(values_.find(static_cast<unsigned>(number)));
+  }
 
   T& mine(unsigned number) {
     void* one = values_.find(number);
@@ -112,6 +127,33 @@ class per_worker {
 
   const std::function<T()> make_;
   detail::per_worker_table values_;
+};
+
+template <class T>
+class per_worker<T>::iterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = T;
+  using difference_type = std::ptrdiff_t;
+  using pointer = T*;
+  using reference = T&;
+
+  /// Of none.
+  iterator() noexcept = default;
+  reference operator*() const noexcept { return all_->cell_of(at_).value; }
+  pointer operator->() const noexcept { return std::addressof(**this); }
+  iterator& operator++() noexcept {
+    at_ = all_->values_.next(at_ + 1);
+    return *this;
+  }
+  iterator operator++(int) noexcept { return std::exchange(*this, std::next(*this)); }
+  friend bool operator==(const iterator&, const iterator&) noexcept = default;
+
+ private:
+  friend class per_worker;
+  iterator(per_worker& all, std::size_t at) noexcept : all_(&all), at_(at) {}
+  per_worker* all_ = nullptr;
+  std::size_t at_ = 0;  // whose value; none_left: at the end
 };
 
 }  // namespace strata

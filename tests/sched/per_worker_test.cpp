@@ -4,14 +4,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../common/fib_forks.hpp"
@@ -83,6 +89,58 @@ TEST_P(per_worker_workers, add_without_losing_anything) {
   });
   EXPECT_EQ(sum_of(all), n * (n - 1) / 2 + 100);
   EXPECT_LE(count_of(all), GetParam());
+}
+
+TEST_P(per_worker_workers, are_gone_through_as_other_ranges_are) {
+  static_assert(std::ranges::forward_range<per_worker<long>>);
+  per_worker<long> all;
+  EXPECT_EQ(all.begin(), all.end());
+  EXPECT_EQ(rt.run([&] { return parallel_reduce(all, 7L, std::identity(), std::plus<>()); }), 7);
+  std::atomic<long> begun{0};
+  rt.run([&] {
+    // Each worker has one: none goes on before all have.
+    std::barrier<> all_have_one(static_cast<std::ptrdiff_t>(GetParam()));
+    std::vector<thread> threads;
+    for (unsigned i = 0; i < GetParam(); ++i) {
+      threads.emplace_back([&] {
+        all.use([&](long& mine) {
+          mine = ++begun;
+          all_have_one.arrive_and_wait();
+        });
+      });
+    }
+    for (thread& t : threads) t.join();
+  });
+  const long n = GetParam(), sum = n * (n + 1) / 2;
+  EXPECT_EQ(std::distance(all.begin(), all.end()), n);
+  EXPECT_EQ(std::accumulate(all.begin(), all.end(), 0L), sum);
+  rt.run([&] {
+    parallel_for_each(
+        all, [](long& one) { one *= 10; }, grain{1});
+    EXPECT_EQ(parallel_reduce(all, 0L, std::identity(), std::plus<>(), grain{1}), 10 * sum);
+  });
+  auto second = all.begin();
+  const auto first = second++;
+  EXPECT_EQ(first, all.begin());
+  EXPECT_EQ(second, std::next(first));
+  EXPECT_EQ(&*first, first.operator->());
+}
+
+TEST_P(per_worker_workers, are_joined_without_losing_anything) {
+  per_worker<std::vector<int>> all;
+  constexpr int n = scaled(20'000, 2'000);
+  const auto join = [](std::vector<int> a, std::vector<int> b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  };
+  std::vector<int> joined = rt.run([&] {
+    parallel_for(0, n, [&](int i) { all.use([i](std::vector<int>& mine) { mine.push_back(i); }); });
+    return parallel_reduce(
+        all, std::vector<int>(), [](std::vector<int>& one) { return std::move(one); }, join);
+  });
+  std::sort(joined.begin(), joined.end());
+  ASSERT_EQ(joined.size(), static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i) EXPECT_EQ(joined[static_cast<std::size_t>(i)], i);
 }
 
 TEST_P(per_worker_workers, have_cache_lines_of_their_own) {

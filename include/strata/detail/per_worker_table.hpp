@@ -4,6 +4,7 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -26,13 +27,14 @@ class per_worker_table {
   // By whoever has the number, where there is nothing. Throws std::bad_alloc, and has stored
   // nothing then.
   void store(unsigned number, void* value);
-  // f(value) for all that have been stored, while nobody else stores.
-  template <class F>
-  void for_each(F f) const {
+  // The least number from there on for which something has been stored, while nobody else stores.
+  [[nodiscard]] std::size_t next(std::size_t number) const noexcept {
     const rows* const now = now_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < now->count; ++i)
-      if (void* const value = now->values[i].load(std::memory_order_relaxed)) f(value);
+    for (; number < now->count; ++number)
+      if (now->values[number].load(std::memory_order_relaxed) != nullptr) return number;
+    return none_left;
   }
+  static constexpr std::size_t none_left = SIZE_MAX;
 
  private:
   struct rows {
