@@ -108,7 +108,7 @@ TEST(groups_of_one_process, take_a_logarithm_of_rounds) {
                      }),
              2 * exact + 1, 2 * exact + pairing, 2 * n * (exact + 1));
       // Little and much.
-      for (const std::size_t block : {1, 300}) {
+      for (const std::size_t block : {1, 40}) {
         expect("reduce_scatter",
                cost_of(n,
                        [&](group& g) {
