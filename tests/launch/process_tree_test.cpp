@@ -3,12 +3,15 @@
 #include "tools/strata/processes/process_tree.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <limits>
 
 #include "os/clock.hpp"
@@ -65,6 +68,51 @@ TEST(kill_children, ends_those_whose_names_hold_anything) {
                                     std::numeric_limits<std::int64_t>::max());
     EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), -1) << name;
   }
+}
+
+enum outcome : int { ended, left, without_rights };
+
+// Of a child whose parent is a process that `hide` has kept /proc from telling of.
+template <class Hide>
+int end_child_where(Hide&& hide) {
+  const pid_t outside = ::fork();
+  if (outside == 0) {
+    if (!hide()) ::_exit(without_rights);
+    // The first process of a PID namespace is a child of who has made that.
+    const pid_t parent = ::fork();
+    if (parent == 0) {
+      const pid_t child = ::fork();
+      while (child == 0) ::pause();
+      const std::int64_t limit_ns = strata::os::now_ns() + 20'000'000'000;
+      strata::launcher::kill_children([](pid_t) { return false; }, limit_ns);
+      const bool is_left = ::waitpid(child, nullptr, WNOHANG) == 0;
+      if (is_left) ::kill(child, SIGKILL);
+      ::_exit(is_left ? left : ended);
+    }
+    int status = 0;
+    ::waitpid(parent, &status, 0);
+    ::_exit(WEXITSTATUS(status));
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(outside, &status, 0), outside);
+  EXPECT_TRUE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+TEST(kill_children, ends_those_whose_numbers_in_proc_are_others) {
+  const int how = end_child_where([] { return ::unshare(CLONE_NEWPID) == 0; });
+  if (how == without_rights) GTEST_SKIP() << "needs the right to make namespaces";
+  EXPECT_EQ(how, ended);
+}
+
+TEST(kill_children, ends_those_of_whom_proc_does_not_tell) {
+  const int how = end_child_where([] {
+    return ::unshare(CLONE_NEWNS) == 0 &&
+           ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           ::mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+  });
+  if (how == without_rights) GTEST_SKIP() << "needs the right to make namespaces";
+  EXPECT_EQ(how, ended);
 }
 
 }  // namespace

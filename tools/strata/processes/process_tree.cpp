@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -42,8 +44,17 @@ process_entry look_at(const std::string& pid) {
   return p;
 }
 
+// Whether /proc is that of our PID namespace. In one that somebody has made without mounting it
+// anew there is that of outside, with other numbers.
+bool has_our_numbers() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self", ignored) == std::to_string(::getpid());
+}
+
+// None where nobody tells.
 std::vector<process_entry> all_processes() {
   std::vector<process_entry> result;
+  if (!has_our_numbers()) return result;
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), &::closedir);
   if (processes == nullptr) return result;
   while (const dirent* entry = ::readdir(processes.get())) {
@@ -54,10 +65,39 @@ std::vector<process_entry> all_processes() {
   return result;
 }
 
-std::vector<pid_t> children_of(pid_t parent) {
+// That of a process that is made now; -1: there can be none.
+pid_t latest_number() {
+  const pid_t latest = ::fork();
+  if (latest == 0) ::_exit(0);
+  if (latest > 0) ::waitpid(latest, nullptr, 0);
+  return latest;
+}
+
+// The kernel knows of any number whether a child of ours has it. Since it gives numbers out in
+// turn, those of our descendants lie between ours and the latest one.
+std::vector<pid_t> children_by_number() {
+  constexpr pid_t highest = 1 << 22;
   std::vector<pid_t> result;
-  for (const process_entry& p : all_processes()) {
-    if (p.parent == parent) result.push_back(p.pid);
+  const auto look = [&](pid_t first, pid_t last) {
+    for (pid_t pid = first; pid <= last; ++pid) {
+      siginfo_t none;
+      if (::waitid(P_PID, static_cast<id_t>(pid), &none, WEXITED | WNOHANG | WNOWAIT) == 0)
+        result.push_back(pid);
+    }
+  };
+  const pid_t own = ::getpid();
+  const pid_t latest = latest_number();
+  look(own + 1, latest > own ? latest : highest);
+  if (latest < own) look(1, latest > 0 ? latest : own - 1);
+  return result;
+}
+
+std::vector<pid_t> own_children() {
+  const std::vector<process_entry> all = all_processes();
+  if (all.empty()) return children_by_number();
+  std::vector<pid_t> result;
+  for (const process_entry& p : all) {
+    if (p.parent == ::getpid()) result.push_back(p.pid);
   }
   return result;
 }
@@ -91,7 +131,7 @@ void kill_children(const std::function<bool(pid_t)>& is_spared, std::int64_t unt
   while (has_children()) {
     bool any = false;
     std::vector<pid_t> killed;
-    for (const pid_t child : children_of(::getpid())) {
+    for (const pid_t child : own_children()) {
       if (is_spared(child)) continue;
       if (::kill(child, SIGKILL) == 0) {
         killed.push_back(child);
