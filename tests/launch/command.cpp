@@ -192,9 +192,9 @@ bool command::wait_for_error_output(const std::string& text) {
   return true;
 }
 
-bool command::wait_until_only_its_reader_is_awaited() const {
+bool command::is_only_its_reader_awaited_by(pid_t launcher) {
   for (;; ::sched_yield()) {
-    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    std::ifstream status("/proc/" + std::to_string(launcher) + "/status");
     std::string word, state;
     std::uint64_t blocked = 0;
     while (status >> word && word != "State:") {

@@ -37,7 +37,9 @@ class command {
   // Nor ever again: a reader that is gone.
   void close_output();
   // By the launcher: signals are ordinary again then. False when it dies first.
-  bool wait_until_only_its_reader_is_awaited() const;
+  bool wait_until_only_its_reader_is_awaited() const { return is_only_its_reader_awaited_by(pid_); }
+  // Likewise, where the launcher is below the first process.
+  static bool is_only_its_reader_awaited_by(pid_t launcher);
   void signal(int number) const;
   // On the terminal: "\x03" is Ctrl-C.
   void type(const std::string& keys) const;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -217,6 +219,13 @@ std::string word_of(pid_t process, const std::string& name) {
   }
   return {};
 }
+pid_t only_child_of(pid_t parent) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const int process = std::atoi(entry.path().filename().c_str());
+    if (process > 0 && word_of(process, "PPid:") == std::to_string(parent)) return process;
+  }
+  return 0;
+}
 char state_of(pid_t process) { return word_of(process, "State:")[0]; }
 bool is_pending(pid_t process, int signal) {
   return (std::stoull(word_of(process, "ShdPnd:"), nullptr, 16) >> (signal - 1) & 1) != 0;
@@ -415,11 +424,16 @@ TEST(signals, ctrl_z_stops_a_job_of_a_shell) {
   EXPECT_EQ(c.wait(), 130) << c.err();
 }
 
+// Behind it a command is the first process of a PID namespace.
+const launch_test::words apart{"unshare", "-pf", "--mount-proc"};
+bool can_be_apart() {
+  command probe({"true"}, {.variables = {}, .input = {}, .around = apart, .other = true});
+  return probe.wait() == 0;
+}
+
 TEST(signals, reach_the_nodes_where_the_launchers_group_is_not_known) {
   // That of unshare itself, which is outside.
-  const launch_test::words apart{"unshare", "-pf", "--mount-proc"};
-  command probe({"true"}, {.variables = {}, .input = {}, .around = apart, .other = true});
-  if (probe.wait() != 0) GTEST_SKIP() << "needs the right to make namespaces: " << probe.err();
+  if (!can_be_apart()) GTEST_SKIP() << "needs the right to make namespaces";
   command c(run(two, ready_then({"group", "@0:catch:2"}, {"sleep"})),
             {.variables = {}, .input = {}, .around = apart});
   wait_for_both(c);
@@ -428,6 +442,23 @@ TEST(signals, reach_the_nodes_where_the_launchers_group_is_not_known) {
   ::kill(-c.pid(), SIGINT);
   EXPECT_EQ(c.wait(), 40) << c.err();
   c.wait_for_no_process();
+}
+
+// As with Ctrl-C in a container, and its stop.
+TEST(signals, end_the_first_process_of_a_container_while_it_waits_for_its_reader) {
+  if (!can_be_apart()) GTEST_SKIP() << "needs the right to make namespaces";
+  for (const int number : {SIGINT, SIGTERM}) {
+    // More than a pipe holds, and less than that for which nodes wait.
+    command c(run({"-n", "1", "--prefix"}, {"lines:5000", "complain:done"}), {.around = apart});
+    c.leave_output();
+    ASSERT_TRUE(c.wait_for_error_output("done\n"));
+    const pid_t launcher = only_child_of(c.pid());
+    ASSERT_TRUE(command::is_only_its_reader_awaited_by(launcher));
+    ::kill(launcher, number);
+    // Who reads on lets a launcher end that has not ended yet.
+    EXPECT_EQ(c.wait(), 128 + number) << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
 }
 
 TEST(signals, a_launcher_reaps_children_that_it_has_not_started) {

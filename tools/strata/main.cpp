@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // strata: the command. Each subcommand parses its own words.
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -50,6 +53,19 @@ int after_output(const std::string& command, int status) {
   }
 }
 
+// To the first process of a container a signal without a handler does nothing, not even Ctrl-C
+// while we wait for who reads our output.
+void end_by_signals_as_others_do() {
+  if (::getpid() != 1) return;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction action {};
+    sigaction(number, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;
+    action.sa_handler = [](int by) { ::_exit(128 + by); };
+    sigaction(number, &action, nullptr);
+  }
+}
+
 int dispatch(std::string_view command, int argc, char** argv,
              strata::launcher::inherited_state& inherited) {
   using namespace strata::launcher;
@@ -83,6 +99,7 @@ int dispatch(std::string_view command, int argc, char** argv,
 
 int main(int argc, char** argv) {
   strata::launcher::note_own_path();
+  end_by_signals_as_others_do();
   std::string name = "strata";
   try {
     strata::launcher::inherited_state inherited;
