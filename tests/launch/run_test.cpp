@@ -78,6 +78,12 @@ TEST(run, names_what_is_wrong_with_its_words) {
   std::filesystem::remove(script);
 }
 
+// Where nothing can be written, as in some containers.
+TEST(run, says_where_else_an_open_job_may_be_listed) {
+  expect_refused({"run", "--elastic", "true"}, "; set XDG_RUNTIME_DIR to a folder of your own\n",
+                 {.variables = {"XDG_RUNTIME_DIR=/proc/self"}});
+}
+
 TEST(run, helps_with_routes_where_it_helps_with_info) {
   const result r = run_to_end({"info", "--routes", "--help"});
   EXPECT_EQ(r.status, 0);

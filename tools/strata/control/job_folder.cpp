@@ -26,6 +26,8 @@ constexpr std::size_t job_name_digits = 8;
 // Until the launcher looks; one more would find it busy, and take it for stopped.
 constexpr int connections_waiting = 1024;
 
+constexpr const char* elsewhere = "set XDG_RUNTIME_DIR to a folder of your own";
+
 // Empty: there is none, or it is somebody else's, as after `su`.
 std::string under_runtime_folder() {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
@@ -91,7 +93,8 @@ job_folder job_folder::open(const std::string& path) {
       (is.st_mode & 077) != 0) {
     throw user_error("the folder " + path +
                      ", where open jobs are listed, must be yours and closed to others (mode "
-                     "0700); remove it, or set XDG_RUNTIME_DIR to a folder of your own");
+                     "0700); remove it, or " +
+                     elsewhere);
   }
   return job_folder(std::move(folder));
 }
@@ -101,7 +104,8 @@ job_folder job_folder::create() {
   const std::string path = runtime.empty() ? under_tmp() : runtime;
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     throw user_error(
-        errno_error("cannot create the folder " + path + ", where open jobs are listed", errno)
+        errno_error("cannot create the folder " + path + ", where open jobs are listed", errno,
+                    elsewhere)
             .what());
   }
   job_folder folder = open(path);
@@ -157,7 +161,9 @@ os::descriptor job_folder::listen(const std::string& job) const {
       !take_free_name(folder_.get(), hidden.c_str(), job.c_str())) {
     const int problem = errno;
     ::unlinkat(folder_.get(), hidden.c_str(), 0);
-    throw errno_error("cannot create the socket that lets nodes join the job", problem);
+    const bool has_proc = ::access("/proc/self/fd", F_OK) == 0;
+    throw errno_error("cannot create the socket that lets nodes join the job", problem,
+                      has_proc ? elsewhere : "it is reached by /proc, which is not mounted");
   }
   return socket;
 }

@@ -121,8 +121,7 @@ error without_guard() {
 // Where the user can put it right, it is the user's error.
 [[noreturn]] void throw_cannot_run(const std::string& program, int code) {
   const std::string what = "cannot run " + program;
-  if (code == EAGAIN || code == ENOMEM)
-    throw errno_error(what, code, "raise the limit of processes (ulimit -u, or the container's)");
+  if (code == EAGAIN || code == ENOMEM) throw errno_error(what, code, how_to_get_processes);
   std::string remedy;
   if (code == ENOEXEC)
     remedy = "it is no program of this system; a script begins with #! and what interprets it";

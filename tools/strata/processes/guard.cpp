@@ -276,7 +276,7 @@ guard_ends start_guard(const inherited_state& inherited) {
   // A Ctrl-Z must not stop the guard: what continues the launcher's group might not reach it.
   const os::no_signals from_birth;
   const pid_t pid = ::fork();
-  if (pid < 0) throw errno_error("cannot start a process", errno);
+  if (pid < 0) throw errno_error("cannot start a process", errno, how_to_get_processes);
   if (pid == 0) {
     ours.reset();
     reading.reset();

@@ -17,6 +17,10 @@ struct guard_ends {
   pid_t pid = -1;
 };
 
+// What helps where the system refuses a process.
+inline constexpr const char* how_to_get_processes =
+    "raise the limit of processes (ulimit -u, or the container's)";
+
 // One thread. Throws strata::error.
 guard_ends start_guard(const inherited_state& inherited);
 
