@@ -17,7 +17,7 @@ struct machine {
   static constexpr std::size_t lap_bytes = std::size_t{64} << 10, bytes = 4096;
   static constexpr unsigned lap = lap_bytes / bytes;
   // From one decision to the next but one, whatever it was.
-  static constexpr unsigned trials = (2 * quicker_way::rest_most + 4) * lap;
+  static constexpr unsigned trials = (2 * quicker_way::rest_longest + 4) * lap;
 
   // So many steps. Returns what they cost altogether.
   double go(quicker_way& c, unsigned count) const {
@@ -64,6 +64,20 @@ TEST(quicker_way, costs_little_where_the_way_is_right) {
   const machine near{.first = 1, .second = 3};
   near.go(c, machine::trials);
   EXPECT_LT(near.go(c, 10 * machine::trials), 1.05 * 10 * machine::trials * machine::bytes);
+}
+
+// It is seldom tried, and not for a whole lap where that would cost much.
+TEST(quicker_way, costs_little_however_much_slower_the_other_way_is) {
+  for (const double times : {4., 7.5, 8.5, 30.}) {
+    quicker_way c(machine::lap_bytes);
+    const machine near{.first = 1, .second = times};
+    near.go(c, machine::trials);
+    EXPECT_LT(near.go(c, 10 * machine::trials), 1.08 * 10 * machine::trials * machine::bytes)
+        << times;
+    EXPECT_FALSE(c.is_second());
+    machine{.first = 1, .second = .5}.go(c, machine::trials);
+    EXPECT_TRUE(c.is_second()) << "no longer slower";
+  }
 }
 
 // Four steps of nine lose their core meanwhile: neither way looks worse for that than it is.
