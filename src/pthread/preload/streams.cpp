@@ -35,9 +35,12 @@ namespace {
 
 namespace posix = detail::posix;
 
-// A hint: what another thread of the program does with the stream meanwhile is for its lock.
+// A hint: what another thread of the program does with the stream meanwhile is for its lock. What
+// ungetc() has put back lies apart, and meanwhile what is read behind it is what is saved.
 bool has_input(const std::FILE* stream) noexcept {
-  return stream->_IO_read_ptr < stream->_IO_read_end;
+  constexpr int is_put_back = 0x0100;  // as the C library has it
+  return stream->_IO_read_ptr < stream->_IO_read_end ||
+         ((stream->_flags & is_put_back) != 0 && stream->_IO_save_base < stream->_IO_save_end);
 }
 
 // What the call would do without waiting: say that it is at its end, or cannot be read. Wide

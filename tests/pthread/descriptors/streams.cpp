@@ -81,6 +81,17 @@ void streams() {
     SAME(scan_as_c23(s, "%d", &n), 1);
     SAME(n, 17);
   });
+  // Behind what is put back, and is not what was there, comes what had come.
+  reads("ab\n", [](std::FILE* s) {
+    SAME(std::getc(s), 'a');
+    SAME(std::ungetc('y', s), 'y');
+    SAME(std::getc(s), 'y');
+    SAME(std::getc(s), 'b');
+    SAME(std::ungetc('z', s), 'z');
+    std::array<char, 4> line{};
+    SAME(std::fgets(line.data(), line.size(), s) == line.data(), true);
+    SAME(std::strcmp(line.data(), "z\n"), 0);
+  });
 }
 
 // The end is told, and again; what is cleared waits anew.
