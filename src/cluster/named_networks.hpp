@@ -195,7 +195,7 @@ class named_networks final : private cluster::rerouting::hands,
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
                const cluster::detours::pair_in_order& ends) override;
   void post(node_id n, kind k, std::span<const std::byte> payload) override {
-    mail_.post(n, k, {}, payload);
+    mail_.say(n, k, {}, payload);
   }
   void let_go(node_id n) override;
   void heard_of(node_id n) override { ground_.heard_of(n); }
