@@ -236,6 +236,26 @@ TEST(simulated_members, who_comes_beats_while_one_takes_long_to_know_it) {
   expect_no_losses(job);
 }
 
+// Before it has answered a comer, which waits for that before it watches anybody.
+TEST(simulated_members, who_falls_silent_while_another_comes_is_found) {
+  constexpr std::int64_t lost_after_ns = 1'000'000;
+  for (net::node_id silent = 0; silent < 3; ++silent) {
+    sim::world world({}, 1);
+    sim::job job(world, {.nodes = 4, .founders = 3, .lost_after_ns = lost_after_ns});
+    job.node(0).says = [&](net::node_id, cluster::kind k) {
+      if (k == cluster::kind::known) world.at(world.now_ns(), [&] { job.node(silent).crash(); });
+    };
+    job.come({});
+    const auto all_know = [&] {
+      for (net::node_id n = 0; n < 3; ++n) {
+        if (n != silent && !job.node(n).losses().contains(silent)) return false;
+      }
+      return true;
+    };
+    EXPECT_TRUE(world.run(all_know, 10 * lost_after_ns)) << "node " << silent;
+  }
+}
+
 // Those who have heard its last word beat for it no more, while another takes long to hear it.
 TEST(simulated_members, who_waits_for_the_last_to_let_it_go_takes_nobody_for_lost) {
   sim::world world({}, 1);

@@ -58,7 +58,7 @@ enum class kind : net::message_kind {
 
   // The job (engine.cpp, liveness.cpp).
   stop = 49,       // the program has ended
-  heartbeat = 50,  // nothing; but we live
+  heartbeat = 50,  // we live; a byte: and watch nobody yet
   lost = 51,       // a node is gone: number, why
   report = 53,     // print who waits for what
   goodbye = 52,    // the sender ends on purpose, after `stop`
