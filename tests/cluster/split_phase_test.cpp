@@ -400,11 +400,13 @@ TEST_F(blocks, and_calls_that_there_is_no_memory_to_begin_throw_that) {
   here.data.invoke(here.worker, 1, &token);
   EXPECT_EQ(deliver(kind::invoke), 1U);
   EXPECT_EQ(there.failures, 1U);
-  // Nor for the answer.
+  // Nor for the answer, at first.
   here.data.call(here.worker, 1, call, {});
   there.refusals = 1;
-  EXPECT_EQ(deliver(kind::invoke), 1U);
-  EXPECT_EQ(there.failures, 2U);
+  EXPECT_EQ(deliver(kind::returned), 1U);
+  EXPECT_EQ(there.refusals, 0U);
+  EXPECT_EQ(counted_task::told, 2U);
+  EXPECT_EQ(there.failures, 1U);
   EXPECT_EQ(here.counts.sent + there.counts.sent, here.counts.received + there.counts.received);
 }
 

@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "program_job.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mailbox.hpp"
+#include "strata/remote_thread.hpp"
 #include "strata/serialize.hpp"
 #include "without_memory.hpp"
 
@@ -57,6 +59,29 @@ TEST(simulated_without_memory, arguments_that_nobody_can_take_do_not_keep_their_
   }
 }
 
+int seven() { return 7; }
+int nothing_there() { throw std::domain_error("there is nothing"); }
+
+// A value, and what was thrown. Whoever waits for it is told by nobody else.
+TEST(simulated_without_memory, answers_of_calls_come_in_the_end) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 2});
+    constexpr unsigned times = 3;
+    unsigned asked = 0;
+    p.job->node(1).says = [&](node_id, cluster::kind k) {
+      if (k != cluster::kind::returned || ++asked % times == 0) return;
+      throw std::bad_alloc();
+    };
+    p.begin(0, [&] {
+      EXPECT_EQ(call<seven>(on_node{1}), 7);
+      EXPECT_THROW((void)call<nothing_there>(on_node{1}), remote_error);
+    });
+    p.run();
+    EXPECT_EQ(asked, 2 * times);
+  }
+}
+
 // Nor is whoever has sent it taken for lost, whose other pieces come all the same.
 TEST(simulated_without_memory, large_items_are_dropped_as_a_whole) {
   for (const std::uint64_t seed : seeds()) {
@@ -93,6 +118,37 @@ TEST(simulated_without_memory, large_items_are_dropped_as_a_whole) {
     EXPECT_TRUE(p.job->node(1).losses().empty());
     ASSERT_NE(p.job->failure(), nullptr);
     EXPECT_THROW(std::rethrow_exception(p.job->failure()), std::bad_alloc);
+  }
+}
+
+// The first one from that node: there is no memory for noting who sends it.
+TEST(simulated_without_memory, large_items_come_in_the_end) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 2});
+    std::vector<std::byte> item(large / 4);
+    for (std::size_t i = 0; i < item.size(); ++i) item[i] = static_cast<std::byte>(i / 251);
+    global_ptr<mailbox> where;
+    std::optional<refused_new> once;
+    p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+      if (k == cluster::kind::drop_in && !once) once.emplace(1, SIZE_MAX, 1);
+      return false;
+    };
+    p.begin(1, [&] {
+      mailbox box{slot_ptr()};
+      where = to_global(&box);
+      while (box.size() == 0) p.pause(100'000);
+      std::vector<std::byte> come(item.size());
+      EXPECT_EQ(retrieve_item(box, come.data(), come.size()), item.size());
+      EXPECT_EQ(come, item);
+    });
+    p.begin(0, [&] {
+      while (where.where().address() == nullptr) p.pause(100'000);
+      drop_in(where, item.data(), item.size());
+    });
+    p.run([] { return true; }, 1'000 * p.ms);
+    EXPECT_EQ(refused_new::refused(), 1U);
+    EXPECT_TRUE(p.job->node(1).losses().empty());
   }
 }
 

@@ -53,7 +53,8 @@ void split_phase::give_back(global_address home, const std::exception_ptr& error
                             std::size_t bytes) {
   check_is_there(home.node());
   mail_.wait_for_room(home.node());
-  post_result(home, error, bytes_at(value, bytes));
+  // Who waits for it is told by nobody else.
+  retry_without_memory([&] { post_result(home, error, bytes_at(value, bytes)); });
 }
 
 void split_phase::post_result(global_address home, const std::exception_ptr& error,

@@ -2,6 +2,7 @@
 // Split-phase operations that come from other nodes.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <string>
 #include <utility>
@@ -40,12 +41,10 @@ detail::task* split_phase::unpack(detail::worker& w, reader& in) {
 
 void split_phase::cannot_begin(reader token) {
   const std::exception_ptr error = away_.keep(std::current_exception());
-  try {
-    if (const auto home = home_of_packed(token)) return post_result(*home, error, {});
-  } catch (const std::bad_alloc&) {
-    // Nor is there for saying so.
-  }
-  here_.fail(error);
+  const auto home = home_of_packed(token);
+  if (!home) return here_.fail(error);
+  // Nor may there be for saying so, at first.
+  retry_without_memory([&] { post_result(*home, error, {}); });
 }
 
 bool split_phase::on_message(node_id from, kind k, reader r) {
@@ -154,7 +153,8 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   if (box.address() == nullptr) throw malformed("an item for no mailbox");
   if (head.offset == 0 && data.size() == head.bytes)
     return put_into_mailbox(box.address(), data, from);
-  large_item& large = large_item_of(from);
+  // Before it can be refused: of its other pieces nobody would know what they belong to.
+  large_item& large = retry_without_memory([&] { return std::ref(large_item_of(from)); });
   if (head.offset == 0) {
     large.arriving.clear();
     large.is_refused = false;
