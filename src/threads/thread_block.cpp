@@ -3,7 +3,9 @@
 // says who waits for that.
 #include "threads/thread_block.hpp"
 
+#include <new>
 #include <system_error>
+#include <thread>
 
 #include "sched/scheduler.hpp"
 #include "strata/detail/check.hpp"
@@ -25,14 +27,25 @@ void destroy_call(thread_block& b) noexcept {
   if (b.destroy != nullptr) b.destroy(b);
 }
 
+// Only they can free it. Where their queue is full, and there is no memory for a longer one, it has
+// room as soon as they have taken something: nobody could be told that it stays.
+void leave_to_own_workers(thread_block& b) noexcept {
+  b.type = &block_to_free;
+  for (;;) {
+    try {
+      return b.home->inject(&b);
+    } catch (const std::bad_alloc&) {
+      std::this_thread::yield();
+    }
+  }
+}
+
 void free_block(thread_block& b) noexcept {
   delete b.extras;
   if (worker& w = this_worker(); w.owner == b.home) {
     w.frames.deallocate(&b, b.bytes);
   } else {
-    // Only its own workers can.
-    b.type = &block_to_free;
-    b.home->inject(&b);
+    leave_to_own_workers(b);
   }
 }
 

@@ -139,6 +139,46 @@ TEST_P(without_memory, a_thread_is_refused_as_by_the_standard) {
   EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
 }
 
+// From outside, while the worker that alone can free what they leave is in something long, so that
+// its queue gets full.
+TEST_P(without_memory, threads_that_have_ended_are_joined) {
+  constexpr std::size_t many_ended = 20'000;
+  const auto program = [] {
+    options wanted = settings();
+    wanted.workers = 1;
+    runtime rt(wanted);
+    std::vector<thread> threads;
+    threads.reserve(many_ended);
+    rt.run([&] {
+      while (threads.size() != many_ended) {
+        threads.emplace_back([] {});
+        this_thread::yield();
+      }
+    });
+    rt.wait_idle();
+    std::atomic<bool> is_busy{false};
+    std::atomic<std::size_t> joined{0};
+    std::thread busy([&] {
+      rt.run([&] {
+        is_busy = true;
+        // Until all are joined, or who joins them waits for us.
+        for (std::size_t before = 0; before == 0 || joined != before;) {
+          before = joined;
+          for (int i = 0; i < 1'000'000; ++i) (void)joined.load();
+        }
+      });
+    });
+    while (!is_busy) std::this_thread::yield();
+    empty_memory();
+    for (thread& t : threads) {
+      t.join();
+      ++joined;
+    }
+    std::_Exit(42);
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
 // More than a worker's deque has room for: the rest is put back into it by the dispatcher.
 TEST_P(without_memory, tokens_that_found_no_room_are_run) {
   constexpr int tokens = 20'000;
