@@ -89,6 +89,7 @@ class runtime {
   /// statistics on stderr, with settings.profile alone work and span. From within the runtime, as
   /// by exit() in one of its tasks where it is a static object, it returns at once: whoever waited
   /// there would wait for itself. Then workers and all that they have stay until the process ends.
+  /// So they do where a run() waits for what has not come, as when another thread calls exit().
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;

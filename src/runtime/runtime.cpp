@@ -159,6 +159,11 @@ runtime::~runtime() {
   }
   scheduler_->wait_idle();
   if (engine_ != nullptr) engine_->finish();
+  // By exit() of another thread than those: they never return, and keep their workers' places.
+  if (scheduler_->is_awaited()) {
+    leave_to_process();
+    return;
+  }
   seeing_.reset();
   report_signal::give_up(this);
   if (watch_ != nullptr) watch_->stop();

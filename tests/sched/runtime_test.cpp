@@ -348,6 +348,33 @@ TEST(runtimes_that_are_static, do_not_keep_their_tasks_from_exiting) {
               ends, "");
 }
 
+void exit_while_tasks_wait(unsigned runs) {
+  exit_within_static_runtime([&](runtime& rt) {
+    auto& never = *new binary_semaphore(0);
+    std::atomic<unsigned> begun{0};
+    const auto wait = [&] {
+      rt.run([&] {
+        ++begun;
+        never.acquire();
+      });
+    };
+    for (unsigned i = 1; i < runs; ++i) std::thread(wait).detach();
+    std::thread([&] {
+      while (begun != runs) std::this_thread::yield();
+      std::exit(42);
+    }).detach();
+    wait();
+  });
+}
+
+// Nobody brings what they wait for, and who waits for a run() to return keeps a worker's place.
+TEST(runtimes_that_are_static, do_not_keep_others_from_exiting_while_their_tasks_wait) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  setenv("LSAN_OPTIONS", "detect_leaks=0", 1);  // as above
+  for (const unsigned runs : {1U, 3U})
+    EXPECT_EXIT(exit_while_tasks_wait(runs), testing::ExitedWithCode(42), "") << runs;
+}
+
 TEST(runtimes, of_a_thread_that_ends) {
   // The thread's own traces (its signal stack, for one) go with it, while the runtime stays.
   runtime rt(with_workers(2));
