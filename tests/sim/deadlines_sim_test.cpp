@@ -494,6 +494,8 @@ TEST(simulated_deadlines, of_look_ups_find_what_is_published_before) {
 
 // ---- a lost node ----
 
+void sleep_on(std::int64_t ns) { this_thread::sleep_for(nanoseconds(ns)); }
+
 // Waits with a limit go on until its loss is known, which ends those for something of another node
 // and no others.
 TEST(simulated_deadlines, end_early_for_a_lost_node_alone) {
@@ -524,11 +526,12 @@ TEST(simulated_deadlines, end_early_for_a_lost_node_alone) {
         expect_used(t);
       });
       p.begin(n, [&] {
-        remote_thread never(on_node{victim}, [] { counting_semaphore<>(0).acquire(); });
-        while (!never.wait_for(nanoseconds(1 + p.below(program_job::ms)))) ++timed_out;
+        // Until the loss is known, and until those who sleep below go on.
+        remote_thread lasting(on_node{victim}, call<sleep_on>(3 * model.lost_after_ns));
+        while (!lasting.wait_for(nanoseconds(1 + p.below(program_job::ms)))) ++timed_out;
         try {
-          never.join();
-          ADD_FAILURE() << "it never ends";
+          lasting.join();
+          ADD_FAILURE() << "its end is not told any more";
         } catch (const node_lost_error& e) {
           ++told;
           EXPECT_EQ(e.node(), victim) << e.what();
