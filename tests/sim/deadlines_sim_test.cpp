@@ -355,10 +355,10 @@ TEST(simulated_deadlines, of_calls_leave_them_to_be_made_once) {
   }
 }
 
-std::map<std::uint32_t, std::uint32_t>* answers = nullptr;
+std::map<std::uint32_t, std::uint32_t>* answers_given = nullptr;
 void answer_by_itself(std::int64_t ns, const std::vector<std::uint32_t>& numbers) {
   const std::uint32_t number = numbers.front();
-  (*answers)[number] = answer_after(ns, number);
+  (*answers_given)[number] = answer_after(ns, number);
   if (number % 5 == 0) throw std::out_of_range("number " + std::to_string(number));
 }
 
@@ -372,7 +372,7 @@ TEST(simulated_deadlines, of_threads_of_other_nodes_leave_them_to_go_on) {
     std::map<std::uint32_t, unsigned> made;
     std::map<std::uint32_t, std::uint32_t> answered;
     calls_made = &made;
-    answers = &answered;
+    answers_given = &answered;
     std::uint32_t begun = 0;
     unsigned in_time = 0, timed_out = 0, failed = 0;
     for (unsigned i = 0; i < 2 * nodes; ++i) {
