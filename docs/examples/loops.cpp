@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <functional>
+#include <list>
 #include <stop_token>
 #include <strata/parallel.hpp>
 #include <strata/runtime.hpp>
@@ -19,6 +21,12 @@ int main(int argc, char** argv) {
     std::vector<int> steps(100'001);
     strata::parallel_for(1U, 100'001U, [&](unsigned n) { steps[n] = steps_of(n); });
     std::printf("up to 100000: %d steps\n", *std::ranges::max_element(steps));
+
+    // Every element of a container, and all of them together.
+    std::list<unsigned long> some{27, 97, 871, 6'171};
+    strata::parallel_for_each(some, [](unsigned long& n) { n = steps_of(n); });
+    const long all = strata::parallel_reduce(steps, 0L, std::identity(), std::plus<>());
+    std::printf("from 27: %lu steps; from all up to 100000: %ld\n", some.front(), all);
 
     // A loop in a loop: an idle worker takes rows, or a part of the only one that is left.
     std::vector<std::vector<int>> table(3, std::vector<int>(40'000));
