@@ -54,7 +54,8 @@ class stop_handle {
   /// later, or come to the job later, find the stop requested. Suspends: for a call to the
   /// shared_stop's node, and for those of that node to all others at once. Throws as token(), and
   /// misuse_error for a handle to none and, where another node has to be told, in a fiber; after
-  /// std::bad_alloc and node_lost_error some nodes may not have been told.
+  /// std::bad_alloc (a remote_error, if the shared_stop's node had no memory) and node_lost_error
+  /// some nodes may not have been told. After want of memory the next request is the first again.
   bool request() const;
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -97,6 +98,10 @@ class shared_stop_state {
       for (std::size_t i = 0; const auto n = follower_at(i); ++i) told.push_back(*n);
       calls.reserve(told.size());
       for (const node_id_t n : told) messages::begin_call<&hear_stop>(calls, n, number);
+    } catch (const std::bad_alloc&) {
+      here.request_stop();
+      begin_anew();
+      throw;
     } catch (...) {
       here.request_stop();
       throw;
@@ -112,6 +117,12 @@ class shared_stop_state {
 
  private:
   static constexpr std::uint64_t anybody = UINT64_MAX;
+  // Some have not been told: the next request is the first.
+  void begin_anew() {
+    const uninterrupted guard;
+    const std::lock_guard lock(lock_);
+    first_ = anybody;
+  }
   // by: null outside a runtime.
   void spread(messenger* by, std::uint64_t number) {
     stop_access::announce(here);

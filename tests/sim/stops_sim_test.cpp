@@ -232,6 +232,51 @@ TEST(simulated_stops, are_heard_by_scopes_and_loops_where_workers_compute) {
   }
 }
 
+// The same where it is the stop's own node that finds no memory, whoever asks.
+TEST(simulated_stops, are_requested_again_where_their_node_had_no_memory_for_it) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 3});
+    const bool by_home = p.below(2) == 0;
+    std::optional<stop_handle> stop;
+    unsigned called = 0;
+    bool is_followed = false, is_asked = false, is_over = false;
+    const auto ask = [&] {
+      while (!is_followed) p.pause(100'000);
+      p.job->node(home).says = [](node_id, cluster::kind k) {
+        if (k == cluster::kind::invoke) throw std::bad_alloc();
+      };
+      if (by_home) {
+        EXPECT_THROW((void)stop->request(), std::bad_alloc);
+      } else {
+        EXPECT_THROW((void)stop->request(), remote_error);
+      }
+      p.job->node(home).says = {};
+      EXPECT_TRUE(stop->request());
+      EXPECT_EQ(called, 1U);
+      EXPECT_FALSE(stop->request());
+      is_over = is_asked = true;
+    };
+    p.begin(home, [&] {
+      shared_stop mine;
+      stop = mine.handle();
+      if (by_home) ask();
+      while (!is_asked) p.pause(100'000);
+    });
+    p.begin(2, [&] {
+      while (!stop) p.pause(100'000);
+      const stop_callback counts(stop->token(), [&] { ++called; });
+      is_followed = true;
+      while (!is_over) p.pause(100'000);
+    });
+    p.begin(0, [&] {
+      while (!stop) p.pause(100'000);
+      if (!by_home) ask();
+    });
+    p.run();
+  }
+}
+
 // A node that leaves ends its stops first, and one that follows takes its tokens with it.
 TEST(simulated_stops, of_a_node_that_leaves_are_requested_by_nobody) {
   for (const std::uint64_t seed : seeds()) {
