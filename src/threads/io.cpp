@@ -202,7 +202,7 @@ bool takes_all(int fd) {
 // and for a part, which holds up others and the end of the runtime no longer than it must.
 ssize_t write_device(int fd, const void* from, std::size_t bytes, std::int64_t deadline) {
   const auto all = [&] { return ::write(fd, from, bytes); };
-  if (takes_all(fd)) return all();
+  if (bytes == 0 || takes_all(fd)) return all();  // nothing does not wait
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags >= 0 && (flags & O_NONBLOCK) != 0) return again(fd, POLLOUT, deadline, all);
   const auto part = [&] { return ::write(fd, from, std::min<std::size_t>(bytes, PIPE_BUF)); };

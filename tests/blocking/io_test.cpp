@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -538,6 +539,35 @@ TEST_P(io_on, to_read_nothing_takes_nothing) {
       EXPECT_EQ(io::read(fd, &c, 0, 1ms), 0) << std::strerror(errno);
       close(fd);
     }
+  });
+}
+
+// Until it has no room, and gets none: what is written goes on to the other end a little later.
+void fill(const source& terminal) {
+  constexpr int held_there = 4095;
+  fcntl(terminal.to, F_SETFL, O_NONBLOCK);
+  const std::string much(1024, 'a');
+  for (int there = 0;; sched_yield()) {
+    for (std::size_t bytes = much.size(); bytes != 0; bytes /= 32) {
+      while (write(terminal.to, much.data(), bytes) > 0) {
+      }
+    }
+    if (there == held_there) break;
+    ioctl(terminal.from, FIONREAD, &there);
+  }
+  fcntl(terminal.to, F_SETFL, 0);
+}
+
+// As write() does.
+TEST_P(io_on, to_write_nothing_needs_no_room) {
+  runtime rt(settings());
+  rt.run([] {
+    const source s = terminal_source();
+    if (s.from < 0) return;
+    fill(s);
+    EXPECT_EQ(io::wait(s.to, POLLOUT, 1ms), -1);
+    EXPECT_EQ(io::write(s.to, "", 0, 1ms), 0) << std::strerror(errno);
+    for (const int fd : {s.from, s.to}) close(fd);
   });
 }
 
