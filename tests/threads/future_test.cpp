@@ -257,6 +257,19 @@ struct since_1601 {
   }
 };
 
+// As hardware counts, without a sign: what lies before now is not so far from it.
+struct counter_of_us {
+  using rep = std::uint64_t;
+  using period = std::micro;
+  using duration = std::chrono::duration<rep, period>;
+  using time_point = std::chrono::time_point<counter_of_us>;
+  [[maybe_unused]] static constexpr bool is_steady = true;
+  static time_point now() {
+    const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+    return time_point(std::chrono::floor<duration>(since_boot));
+  }
+};
+
 TEST(future, timed_waits) {
   runtime rt(with_workers(1));
   rt.run([] {
@@ -289,6 +302,8 @@ TEST(future, timed_waits) {
     EXPECT_LT(detail::deadline_at(in_an_hour), INT64_MAX);
     EXPECT_TRUE(detail::has_come(since_1601::now()));
     EXPECT_EQ(g.wait_until(since_1601::now() + 2ms), future_status::timeout);
+    EXPECT_LE(detail::deadline_at(counter_of_us::now() - 1ms), detail::deadline_now());
+    EXPECT_EQ(g.wait_until(counter_of_us::now() - 1ms), future_status::timeout);
     const std::int64_t passed = detail::deadline_at(by_hours::min());
     EXPECT_LE(passed, detail::deadline_now());
     const auto soon = steady::now() + 1h;

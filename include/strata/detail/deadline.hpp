@@ -66,6 +66,7 @@ std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
   const auto now = Clock::now();
   const far_time far = is_far(time, now);
   if (far != far_time::no) return far == far_time::passed ? deadline_now() : INT64_MAX;
+  if (!(now < time)) return deadline_now();  // a distance without a sign would be far ahead
   const std::int64_t end_ns = deadline_after(time - now);
   return Clock::is_steady ? end_ns : std::min(end_ns, deadline_now() + look_again_ns);
 }
