@@ -37,7 +37,7 @@ void messenger::flush(endpoint_id to) {
   }
   if (is_there) return;
   if (node != self_) {
-    const std::shared_ptr<lane> l = lane_to(to);
+    const std::shared_ptr<lane> l = lanes_.to(to);
     const auto is_known = [&l] {
       const std::lock_guard lock(l->lock);
       return l->open != outcome::done;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages to other nodes, within the room that their targets have: a lane holds what this node has
 // left of it, and what waits for more. The other end of it is in arrivals.cpp.
-#include <utility>
-
 #include "cluster/words/retry_without_memory.hpp"
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
@@ -36,44 +34,6 @@ template void messenger::post(net::node_id, kind, const sought_head&, std::span<
 template void messenger::post(net::node_id, kind, const recall_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const told_head&, std::span<const std::byte>);
 
-// With the shard's lock. Where there is no memory nothing has changed: all who look at lanes count
-// on there being one in each entry.
-std::shared_ptr<lane> messenger::lane_in(shard& s, endpoint_id target) {
-  const auto known = s.lanes.find(target);
-  if (known != s.lanes.end()) return known->second;
-  auto made = std::make_shared<lane>(target);
-  return s.lanes.try_emplace(target, std::move(made)).first->second;
-}
-
-messenger::shard& messenger::shard_of(endpoint_id target) noexcept {
-  return shards_[std::hash<endpoint_id>()(target) % lane_shards];
-}
-
-std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
-  shard& s = shard_of(target);
-  const std::lock_guard lock(s.lock);
-  return lane_in(s, target);
-}
-
-std::shared_ptr<lane> messenger::known_lane_to(endpoint_id target) noexcept {
-  shard& s = shard_of(target);
-  const std::lock_guard lock(s.lock);
-  const auto known = s.lanes.find(target);
-  return known != s.lanes.end() ? known->second : nullptr;
-}
-
-// Most threads send to one endpoint many times.
-const std::shared_ptr<lane>& messenger::lane_in_use(endpoint_id target) {
-  struct used {
-    std::uint64_t serial = 0;
-    std::shared_ptr<lane> to;
-  };
-  static thread_local used last;
-  // A lane that has been forgotten meanwhile had been closed, and says so.
-  if (last.serial != serial_ || last.to->target != target) last = {serial_, lane_to(target)};
-  return last.to;
-}
-
 messenger::load messenger::take_room(lane& l, const request& r) noexcept {
   if (crowded_.load(memory_order_relaxed) && is_held_back(l)) [[unlikely]]
     return load::nothing;
@@ -97,7 +57,7 @@ messenger::load messenger::take_room(lane& l, const request& r) noexcept {
 }
 
 void messenger::send_to_node(request& r) {
-  const std::shared_ptr<lane>& to = lane_in_use(r.info.target);
+  const std::shared_ptr<lane>& to = lanes_.in_use(r.info.target);
   lane& l = *to;
   outcome how = outcome::done;
   {
@@ -171,42 +131,8 @@ std::vector<request*> messenger::send_waiting(lane& l) {
   return ended;
 }
 
-messenger::ended_requests messenger::end_lane(shard& s, lane& l, outcome how) {
-  ended_requests waiting;
-  bool is_news = false;
-  {
-    const std::lock_guard lock(l.lock);
-    is_news = l.open == outcome::done;
-    l.open = how;
-    waiting = std::exchange(l.waiting, {});
-    waiting.for_each([](request& r) { r.at = request::place::nowhere; });
-  }
-  // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still
-  // has it hears so.
-  if (is_news) cluster::retry_without_memory([&] { s.closed.push_back(l.target); });
-  if (s.closed.size() > closed_names_max) {
-    if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
-      {
-        const std::lock_guard lock(oldest->second->lock);
-        s.eager += oldest->second->eager;
-      }
-      s.lanes.erase(oldest);  // another one: this one's name is the last
-    }
-    s.closed.pop_front();
-  }
-  return waiting;
-}
-
 void messenger::close_lane(endpoint_id target, outcome how) {
-  shard& s = shard_of(target);
-  ended_requests waiting;
-  {
-    const std::lock_guard lock(s.lock);
-    // The name is remembered for a while: who sends there later is told at once.
-    const std::shared_ptr<lane> l =
-        cluster::retry_without_memory([&] { return lane_in(s, target); });
-    waiting = end_lane(s, *l, how);
-  }
+  ended_requests waiting = lanes_.end(target, how);
   waiting.for_each([how](request& r) { r.finish(how); });
 }
 
@@ -218,7 +144,7 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from || head.bytes > window_bytes || head.stuck > 1)
     throw cluster::malformed("room for messages that were not sent");
-  const std::shared_ptr<lane> l = known_lane_to(target);
+  const std::shared_ptr<lane> l = lanes_.find(target);
   if (l == nullptr) return;  // its end was told, and it is forgotten
   std::vector<request*> ended;
   {

@@ -11,12 +11,6 @@ namespace strata::messages {
 
 using std::memory_order_relaxed;
 
-messenger::messenger()
-    : serial_([] {
-        static std::atomic<std::uint64_t> made{0};
-        return made.fetch_add(1, memory_order_relaxed) + 1;
-      }()) {}
-
 messenger::~messenger() {
   ports_.for_each([](port& p) { p.messages.for_each([](arrival& a) { delete &a; }); });
 }

@@ -11,7 +11,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <map>
@@ -30,7 +29,7 @@
 #include "messages/directory.hpp"
 #include "messages/fetch.hpp"
 #include "messages/followed.hpp"
-#include "messages/lane.hpp"
+#include "messages/lane_table.hpp"
 #include "messages/large_values.hpp"
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
@@ -47,7 +46,7 @@ namespace strata::messages {
 
 class messenger final : public cluster::visiting_protocol {
  public:
-  messenger();
+  messenger() = default;
   ~messenger();
   messenger(const messenger&) = delete;
   messenger& operator=(const messenger&) = delete;
@@ -162,14 +161,6 @@ class messenger final : public cluster::visiting_protocol {
     const arrival::offered* offer = nullptr;  // or: it is still with a sender on another node
     std::uint32_t charge = 0;
   };
-  static constexpr unsigned lane_shards = 16;
-  static constexpr std::size_t closed_names_max = 1024;  // in each
-  struct shard {
-    detail::spin_lock lock;
-    std::unordered_map<endpoint_id, std::shared_ptr<lane>> lanes;
-    std::deque<endpoint_id> closed;  // those of them that are, oldest first
-    std::uint64_t eager = 0;         // of lanes that are forgotten
-  };
   struct path_counters {
     std::atomic<std::uint64_t> read{0}, helped{0}, moved{0}, pulled{0}, bytes_copied{0};
   };
@@ -234,14 +225,6 @@ class messenger final : public cluster::visiting_protocol {
 
   void send_within(request& r);
   void send_to_node(request& r);
-  [[nodiscard]] shard& shard_of(endpoint_id target) noexcept;
-  static std::shared_ptr<lane> lane_in(shard& s, endpoint_id target);
-  std::shared_ptr<lane> lane_to(endpoint_id target);
-  // Null where there is none. Of one that ends, room and searches may still be under way when it
-  // has been forgotten: they must not make another one.
-  [[nodiscard]] std::shared_ptr<lane> known_lane_to(endpoint_id target) noexcept;
-  // The same, for as long as this thread asks for no other one and is not suspended.
-  const std::shared_ptr<lane>& lane_in_use(endpoint_id target);
   // With the lane's lock. What travels of a send, for which room has been taken: nothing, since
   // there is none; its envelope alone, an offer; or all of it, which ends it. Or its envelope
   // without any room, since its receiver has sought it.
@@ -252,9 +235,6 @@ class messenger final : public cluster::visiting_protocol {
   void transmit(lane& l, request& r, load what);
   std::vector<request*> send_waiting(lane& l);
   void close_lane(endpoint_id target, outcome how);
-  // With the shard's lock: the same for a lane that is there. What waited in it is the caller's, to
-  // be ended without the lock.
-  ended_requests end_lane(shard& s, lane& l, outcome how);
   void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, end_word how);
   void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how) {
     refuse(sender, target, offer,
@@ -321,7 +301,6 @@ class messenger final : public cluster::visiting_protocol {
             std::span<const std::byte> body = {});
   request* take_offer(std::uint64_t number, net::node_id to);
 
-  const std::uint64_t serial_;  // no other one of this process has it
   net::node_id self_ = 0;
   net::node_id nodes_ = 1;           // numbers that a node can have
   cluster::mailer* mail_ = nullptr;  // null: a job of one node
@@ -335,7 +314,7 @@ class messenger final : public cluster::visiting_protocol {
   std::array<std::atomic<bool>, net::joint_copies::copies_each> copies_{};
 
   port_table ports_;
-  std::array<shard, lane_shards> shards_;
+  lane_table lanes_;
   // How often members() may have changed: who waits for that waits at its address.
   std::atomic<std::uint32_t> member_changes_{0};
 

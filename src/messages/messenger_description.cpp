@@ -11,19 +11,12 @@ namespace strata::messages {
 using std::memory_order_relaxed;
 
 message_statistics messenger::counted() {
-  message_statistics m{.helped = paths_.helped.load(memory_order_relaxed),
+  message_statistics m{.sent_whole = lanes_.eager(),
+                       .helped = paths_.helped.load(memory_order_relaxed),
                        .read = paths_.read.load(memory_order_relaxed),
                        .moved = paths_.moved.load(memory_order_relaxed),
                        .pulled = paths_.pulled.load(memory_order_relaxed),
                        .bytes_copied = paths_.bytes_copied.load(memory_order_relaxed)};
-  for (shard& s : shards_) {
-    const std::lock_guard lock(s.lock);
-    m.sent_whole += s.eager;
-    for (const auto& [target, l] : s.lanes) {
-      const std::lock_guard one(l->lock);
-      m.sent_whole += l->eager;
-    }
-  }
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
     const port::counts& c = p.counted;
@@ -71,22 +64,18 @@ std::string messenger::describe_waits() {
             " messages for a receive\n";
   });
   if (shown > shown_max) text += "  and " + std::to_string(shown - shown_max) + " more endpoints\n";
-  for (shard& s : shards_) {
-    const std::lock_guard lock(s.lock);
-    for (const auto& [target, l] : s.lanes) {
-      const std::lock_guard one(l->lock);
-      std::size_t waiting = 0, bytes = 0;
-      l->waiting.for_each([&](const request& r) {
-        ++waiting;
-        bytes += r.info.bytes;
-      });
-      if (waiting != 0)
-        text += senders(waiting, bytes) +
-                (l->is_held ? " for the network to node " + std::to_string(target.node())
-                            : " for room at endpoint " + text_of(target)) +
-                "\n";
-    }
-  }
+  lanes_.for_each([&](lane& l) {
+    std::size_t waiting = 0, bytes = 0;
+    l.waiting.for_each([&](const request& r) {
+      ++waiting;
+      bytes += r.info.bytes;
+    });
+    if (waiting != 0)
+      text += senders(waiting, bytes) +
+              (l.is_held ? " for the network to node " + std::to_string(l.target.node())
+                         : " for room at endpoint " + text_of(l.target)) +
+              "\n";
+  });
   return text;
 }
 

@@ -39,15 +39,7 @@ void messenger::on_coming(net::node_id node, bool same_host) {
 }
 
 void messenger::on_left(net::node_id node) {
-  ended_requests refused, ended;
-  for (shard& s : shards_) {
-    const std::lock_guard lock(s.lock);
-    for (const auto& [target, l] : s.lanes) {
-      if (target.node() != node) continue;
-      ended_requests waited = end_lane(s, *l, outcome::closed);
-      refused.append_all(waited);
-    }
-  }
+  ended_requests ended, refused = lanes_.end_all_to(node, outcome::closed);
   refused.for_each([](request& r) { r.finish(outcome::closed); });
   // What has come from there is received already, or waits.
   ports_.for_each([&](port& p) {
@@ -167,16 +159,12 @@ messenger::ended_requests messenger::take_waiting(const std::exception_ptr& erro
       gone.append(a);
     });
   });
-  for (shard& s : shards_) {
-    const std::lock_guard lock(s.lock);
-    for (const auto& [target, l] : s.lanes) {
-      const std::lock_guard one(l->lock);
-      std::exchange(l->waiting, {}).for_each([&](request& r) {
-        r.at = request::place::nowhere;
-        ended.append(r);
-      });
-    }
-  }
+  lanes_.for_each([&](lane& l) {
+    std::exchange(l.waiting, {}).for_each([&](request& r) {
+      r.at = request::place::nowhere;
+      ended.append(r);
+    });
+  });
   gone.for_each([](arrival& a) { delete &a; });
   return ended;
 }

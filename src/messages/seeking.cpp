@@ -176,7 +176,7 @@ void messenger::on_seek(net::node_id from, cluster::reader& r) {
     const pattern p{endpoint_id::from_bits(one.source), static_cast<message_tag>(one.tag)};
     cluster::retry_without_memory([&] { wanted.add(p); });
   }
-  const std::shared_ptr<lane> l = known_lane_to(target);
+  const std::shared_ptr<lane> l = lanes_.find(target);
   if (l == nullptr) return;  // its end was told, and it is forgotten
   const std::lock_guard lock(l->lock);
   if (l->open != outcome::done || broken_.load(std::memory_order_acquire)) return;
