@@ -69,8 +69,7 @@ std::int64_t liveness::beat_ns() const noexcept { return limit_ns_ / beats_per_l
 void liveness::tell_that_we_live(node_id n) {
   constexpr std::byte watches_nobody{1};
   const bool watches = mail_.members().has(mail_.self());
-  if (n != mail_.self())
-    mail_.say(n, kind::heartbeat, std::span(&watches_nobody, watches ? 0 : 1));
+  if (n != mail_.self()) mail_.say(n, kind::heartbeat, std::span(&watches_nobody, watches ? 0 : 1));
 }
 
 void liveness::beat(bool listening) {
