@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that wait for a descriptor, made of those that do not and of waits for it.
+// Calls that wait for a descriptor, made of the system's: of which, for which kind of descriptor.
+// How they wait: descriptor_calls.hpp.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -11,139 +12,16 @@
 #include <cerrno>
 #include <climits>
 #include <cstddef>
-#include <new>
-#include <system_error>
 
 #include "sched/place.hpp"
-#include "sched/waiting_stacks.hpp"
 #include "strata/blocking.hpp"
 #include "strata/detail/worker.hpp"
+#include "threads/descriptor_calls.hpp"
 #include "threads/errno_here.hpp"
-#include "threads/polling_backoff.hpp"
-#include "threads/reactor.hpp"
-#include "threads/socket_times.hpp"
 #include "threads/terminals.hpp"
-#include "threads/turns.hpp"
 
 namespace strata::io {
 namespace {
-
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
-
-// Until when a call waits, and what it fails with then.
-struct patience {
-  std::int64_t deadline;
-  int late = ETIMEDOUT;
-};
-
-// Where the caller gives no time the socket may have one of its own. Asked when the call has to
-// wait.
-patience patience_for(int fd, short events, std::int64_t deadline, int late = EAGAIN) {
-  if (deadline != detail::parking::never) return {deadline};
-  return {detail::own_deadline_ns(fd, events == POLLOUT ? SO_SNDTIMEO : SO_RCVTIMEO), late};
-}
-
-// What holds now; 0: nothing. (poll() passes over negative descriptors.)
-int look(int fd, short events) {
-  if (fd < 0) return detail::fail_with(EBADF);
-  pollfd p{fd, events, 0};
-  const int n = ::poll(&p, 1, 0);
-  if (n < 0) return -1;
-  if ((p.revents & POLLNVAL) != 0) {
-    return detail::fail_with(EBADF);
-  }
-  return p.revents;
-}
-
-// Until the next look at what nobody tells of. False: the time is over.
-bool pause_before_look(detail::polling_backoff& pauses, std::int64_t deadline) {
-  const std::int64_t pause_ns = pauses.next_pause_ns();
-  if (pause_ns == 0) return true;
-  const char nobody_wakes = 0;
-  const std::int64_t end_ns = detail::deadline_now() + pause_ns;
-  detail::park({.what = detail::wait_for_descriptor,
-                .address = &nobody_wakes,
-                .deadline_ns = std::min(deadline, end_ns)});
-  return end_ns < deadline;
-}
-
-// `in_vain` begins anew where it is not ready at once.
-int wait_until(int fd, short events, const patience& until,
-               detail::polling_backoff* in_vain = nullptr) {
-  const std::int64_t deadline = until.deadline;
-  detail::polling_backoff unwatched;
-  for (;;) {
-    if (const int now = look(fd, events); now != 0) return now;
-    if (in_vain != nullptr) in_vain->begin_anew();
-    const std::int64_t left = deadline - detail::deadline_now();
-    if (left <= 0) {
-      return detail::fail_with(until.late);
-    }
-    if (detail::this_worker().owner == nullptr) {
-      pollfd p{fd, events, 0};
-      const std::int64_t ms =
-          deadline == INT64_MAX ? -1 : std::min<std::int64_t>(left / 1'000'000 + 1, 1 << 30);
-      if (::poll(&p, 1, static_cast<int>(ms)) < 0) return -1;
-      continue;
-    }
-    detail::event_wait w{.fd = fd, .events = events, .deadline_ns = deadline};
-    (void)detail::wait_for_events(w);
-    if (w.error != 0) return detail::fail_with(w.error);
-    // It is not what is asked for that a regular file always has.
-    if (!w.is_watchable) pause_before_look(unwatched, deadline);
-  }
-}
-
-// What keeps a thread from waiting is told as the rest is, by errno.
-template <class Wait>
-auto without_exceptions(const Wait& wait) -> decltype(wait()) {
-  try {
-    return wait();
-  } catch (const std::bad_alloc&) {
-    return detail::fail_with(ENOMEM);
-  } catch (const std::system_error&) {
-    return detail::fail_with(EAGAIN);  // there is no thread for deadlines
-  }
-}
-
-// Makes `call`, which does not block, until it need not wait any more.
-template <class Call>
-auto again(int fd, short events, std::int64_t deadline, const Call& call) {
-  using outcome = decltype(call());
-  const outcome at_once = call();
-  if (at_once >= 0 || !would_block(detail::errno_here())) return at_once;
-  return without_exceptions([&]() -> outcome {
-    const patience until = patience_for(fd, events, deadline);
-    detail::descriptor_turn mine(fd, events == POLLOUT);
-    if (mine.take(until.deadline) != detail::unparked::woken) return detail::fail_with(until.late);
-    detail::polling_backoff pauses(detail::polling_backoff::looks_in_vain);
-    for (bool goes_on = true;;) {
-      if (goes_on && wait_until(fd, events, until, &pauses) < 0) return -1;
-      const outcome later = call();
-      if (later >= 0 || !would_block(detail::errno_here())) return later;
-      if (!goes_on) return detail::fail_with(until.late);
-      // The kernel calls ready what the call has to wait for all the same: with something in the
-      // error queue a socket is, whatever it is asked for.
-      goes_on = pause_before_look(pauses, until.deadline);
-    }
-  });
-}
-
-// Makes `call`, which blocks where the descriptor is not ready, once it is: by who has the turn,
-// because of several who see that it is ready all but one could block.
-template <class Call>
-auto when_ready(int fd, short events, std::int64_t deadline, const Call& call) {
-  using outcome = decltype(call());
-  const int flags = ::fcntl(fd, F_GETFL);
-  if (flags >= 0 && (flags & O_NONBLOCK) != 0) return again(fd, events, deadline, call);
-  return without_exceptions([&]() -> outcome {
-    const patience until = patience_for(fd, events, deadline);
-    detail::descriptor_turn mine(fd, events == POLLOUT);
-    if (mine.take(until.deadline) != detail::unparked::woken) return detail::fail_with(until.late);
-    if (wait_until(fd, events, until) < 0) return -1;
-    return call();
-  });
-}
 
 // 0: of no type, or no descriptor.
 mode_t type_of(int fd) {
