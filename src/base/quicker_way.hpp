@@ -17,8 +17,8 @@ class quicker_way {
   // Steps of each way that are timed; their median counts, as a thread may lose its core.
   static constexpr unsigned samples = 9;
   // Laps from one trial to the next: the first one touches memory for the first time. Then more and
-  // more while nothing changes, so that a way three times slower costs three in a hundred, and as
-  // many times more as one costs more that is slower still.
+  // more while nothing changes, so that a way three times slower costs three in a hundred; one that
+  // is slower still is tried so much the seldomer.
   static constexpr unsigned rest_least = 1, rest_most = 64, rest_longest = 512;
   // One whose first steps are so many times slower is given up with them: a lap of it could cost
   // more than all between two trials.
