@@ -79,7 +79,7 @@ struct tile {
     s.above = up;
     s.h2 = s.h[R - 1];
     native<T> hit{};
-    for_rows<R>([&](auto index) STRATA_ALIGN_LAMBDA {
+    for_rows<T, R>([&](auto index) STRATA_ALIGN_LAMBDA {
       const int I = index;
       const V q = load_letters<T>(a.query + I * lanes);
       const V pair = each<T>([&](auto k) STRATA_ALIGN_LAMBDA {
@@ -138,7 +138,7 @@ struct tile {
 
   [[gnu::noinline]] static void locate_rows(const strip_state<T, R>& s, tile_args& a,
                                             std::ptrdiff_t column) {
-    for_rows<R>([&](auto index) STRATA_ALIGN_LAMBDA {
+    for_rows<T, R>([&](auto index) STRATA_ALIGN_LAMBDA {
       const int I = index;
       native<T> hit{};
       unrolled<V::parts>([&](auto k) STRATA_ALIGN_LAMBDA {
@@ -179,7 +179,7 @@ struct tile {
       table = zero;
     }
     const auto* in = static_cast<const T*>(a.state_in);
-    for_rows<R>([&](auto index) STRATA_ALIGN_LAMBDA {
+    for_rows<T, R>([&](auto index) STRATA_ALIGN_LAMBDA {
       const int I = index;
       s.h[I] = load<T>(in + I * lanes);
       s.left[I] = load<T>(in + (R + I) * lanes);
@@ -196,7 +196,7 @@ struct tile {
     auto* out_f = static_cast<T*>(a.out_f);
     // Two steps at a time need no moves between registers; an odd one takes the slower form. Not
     // for few tiles, and not for a sanitizer.
-    constexpr bool in_pairs = Mode == kernel_mode::plain && rows_are_unrolled;
+    constexpr bool in_pairs = Mode == kernel_mode::plain && rows_are_unrolled<T>;
     int t = 0;
     for (; t < a.steps; ++t) {
       const bool is_odd = in_pairs && (a.steps - t) % 2 != 0;
@@ -209,7 +209,7 @@ struct tile {
     }
 
     auto* out = static_cast<T*>(a.state_out);
-    for_rows<R>([&](auto index) STRATA_ALIGN_LAMBDA {
+    for_rows<T, R>([&](auto index) STRATA_ALIGN_LAMBDA {
       const int I = index;
       store(out + I * lanes, s.h[I]);
       store(out + (R + I) * lanes, s.left[I]);

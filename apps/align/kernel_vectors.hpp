@@ -206,22 +206,22 @@ template <int N, class F>
 STRATA_ALIGN_INLINE void unrolled(F&& f) {
   unrolled(static_cast<F&&>(f), typename make_indices<N>::type{});
 }
-/// The same over the rows of a strip; a loop where that is defined, in a third of the time of
-/// compilation.
-#if defined(STRATA_ALIGN_LOOPS)
-inline constexpr bool rows_are_unrolled = false;
-template <int N, class F>
-STRATA_ALIGN_INLINE void for_rows(F&& f) {
-#pragma GCC unroll 1
-  for (int i = 0; i < N; ++i) f(i);
-}
-#else
-inline constexpr bool rows_are_unrolled = true;
-template <int N, class F>
-STRATA_ALIGN_INLINE void for_rows(F&& f) {
-  unrolled<N>(static_cast<F&&>(f));
-}
+/// The same over the rows of a strip, but for lanes of STRATA_ALIGN_LOOPS bytes and more (every
+/// one, where that is 1): a loop, in a third of the time of compilation.
+#if !defined(STRATA_ALIGN_LOOPS)
+#define STRATA_ALIGN_LOOPS 8
 #endif
+template <class T>
+inline constexpr bool rows_are_unrolled = sizeof(T) < STRATA_ALIGN_LOOPS;
+template <class T, int N, class F>
+STRATA_ALIGN_INLINE void for_rows(F&& f) {
+  if constexpr (rows_are_unrolled<T>) {
+    unrolled<N>(static_cast<F&&>(f));
+  } else {
+#pragma GCC unroll 1
+    for (int i = 0; i < N; ++i) f(i);
+  }
+}
 #define STRATA_ALIGN_LAMBDA __attribute__((always_inline))
 
 /// A strip's lanes: one native vector for 8-bit lanes, two for 16 and four for 32, so that the
