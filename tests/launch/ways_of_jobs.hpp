@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <ostream>
 #include <string>
 
 #include "../common/in_turn.hpp"
@@ -22,6 +23,8 @@ struct way {
   const char* nodes;
   const char* transport;
   words settings{};
+  // Part of what CTest calls a test: it is the same in each run.
+  friend void PrintTo(const way& w, std::ostream* out) { *out << w.name; }
 };
 // Of parameters that have one.
 inline constexpr auto name_of_param = [](const auto& p) { return std::string(p.param.name); };
