@@ -85,6 +85,14 @@ bool has_something_come() noexcept {
   return r != nullptr &&
          (r->more.signalled.load(std::memory_order_relaxed) || ends_by_cancellation(*r));
 }
+// The same wherever it is, also in the runtime, which may know little of it: it may have.
+bool may_something_have_come(const detail::place& p) noexcept {
+  const auto* const b = static_cast<const detail::thread_block*>(p.current->thread);
+  const detail::thread_extras* const e = b != nullptr ? b->extras : nullptr;
+  return e != nullptr && (e->signalled.load(std::memory_order_relaxed) ||
+                          (e->heeds_all.load(std::memory_order_relaxed) &&
+                           e->interrupted.load(std::memory_order_relaxed)));
+}
 
 // Where the caller may be left. May not return. What has been remembered is done by that.
 void take_turn(detail::place& p, bool gives_way) {
@@ -102,6 +110,7 @@ void on_tick(void* machine) {
   if (p == nullptr) return;
   const bool gives_way = is_due(*p);
   const detail::interrupted i = detail::interrupted_by(machine);
+  if (!gives_way && !may_something_have_come(*p)) return;
   if (!may_be_left(*p, i.at, i.stack)) return note_turn(true);
   if (!gives_way && !has_something_come()) return;
   const int error = read_errno_of_tick();
