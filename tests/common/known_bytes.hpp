@@ -20,7 +20,7 @@ namespace strata::test {
 inline std::unique_ptr<std::byte[]> random_looking(std::size_t size) {
   static constexpr std::size_t made_first = std::size_t{64} << 10, skipped = 7919;
   auto bytes = std::make_unique_for_overwrite<std::byte[]>(std::max(size, made_first));
-  prng random(1);
+  strata::prng random(1);  // ours may be another one
   for (std::size_t i = 0; i < made_first; i += sizeof(std::uint64_t)) {
     const std::uint64_t word = random.next();
     std::memcpy(&bytes[i], &word, sizeof word);
