@@ -6,6 +6,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <semaphore.h>
+#include <threads.h>
 // clang-format on
 
 #include <cerrno>
@@ -38,6 +39,17 @@ void* defer(void* a) {
   pthread_yield();
   return deferred && before == PTHREAD_CANCEL_ASYNCHRONOUS ? a : nullptr;
 }
+
+// C11's beside what C++ has by the same name.
+int calls = 0;
+int meet_once(void* thread) {
+  static std::once_flag of_cxx;
+  static once_flag of_c = ONCE_FLAG_INIT;
+  std::call_once(of_cxx, [] { ++calls; });
+  call_once(&of_c, [] { ++calls; });
+  *static_cast<thrd_t*>(thread) = thrd_current();
+  return calls;
+}
 }  // namespace
 
 int main() {
@@ -57,6 +69,13 @@ int main() {
   if (pthread_create(&t, nullptr, defer, &done) != 0 || pthread_join(t, &result) != 0 ||
       result != &done || !done)
     return 4;
+  thrd_t told = 0;
+  thrd_t made = 0;
+  int called = 0;
+  if (thrd_create(&made, meet_once, &told) != thrd_success ||
+      thrd_join(made, &called) != thrd_success || called != 2)
+    return 6;
+  if (told != made || (made >> 63) != 1) return 7;
   if (pthread_mutex_consistent_np(&m) != EINVAL) return 5;
   // Ours: the C library has no thread of that number.
   if ((pthread_self() >> 63) != 1) return 3;

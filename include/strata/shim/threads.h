@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See pthread.h beside this. In C++, too, by names of its own: nothing else there brings this header. */
+/* See pthread.h beside this. In C++ as in C, where nothing else brings this header: a macro would also
+   rename std::call_once(). Before the declarations: behind them g++ does nothing. */
 #pragma GCC system_header
-#include_next <threads.h>
 #ifndef STRATA_SHIM_THREADS_H
 #define STRATA_SHIM_THREADS_H
-#ifndef __cplusplus
 #pragma redefine_extname thrd_create strata_thrd_create
 #pragma redefine_extname thrd_equal strata_thrd_equal
 #pragma redefine_extname thrd_current strata_thrd_current
@@ -30,33 +29,5 @@
 #pragma redefine_extname tss_get strata_tss_get
 #pragma redefine_extname tss_set strata_tss_set
 #pragma redefine_extname tss_delete strata_tss_delete
-#else
-#include <strata/threads.h>
-
-#define thrd_create strata_thrd_create
-#define thrd_equal strata_thrd_equal
-#define thrd_current strata_thrd_current
-#define thrd_sleep strata_thrd_sleep
-#define thrd_exit strata_thrd_exit
-#define thrd_detach strata_thrd_detach
-#define thrd_join strata_thrd_join
-#define thrd_yield strata_thrd_yield
-#define mtx_init strata_mtx_init
-#define mtx_lock strata_mtx_lock
-#define mtx_timedlock strata_mtx_timedlock
-#define mtx_trylock strata_mtx_trylock
-#define mtx_unlock strata_mtx_unlock
-#define mtx_destroy strata_mtx_destroy
-#define call_once strata_call_once
-#define cnd_init strata_cnd_init
-#define cnd_signal strata_cnd_signal
-#define cnd_broadcast strata_cnd_broadcast
-#define cnd_wait strata_cnd_wait
-#define cnd_timedwait strata_cnd_timedwait
-#define cnd_destroy strata_cnd_destroy
-#define tss_create strata_tss_create
-#define tss_get strata_tss_get
-#define tss_set strata_tss_set
-#define tss_delete strata_tss_delete
 #endif
-#endif
+#include_next <threads.h>
