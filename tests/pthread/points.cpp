@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that POSIX makes points of cancellation, each by a thread that has been cancelled
-// before it and where there is nothing to wait for; and open(), which waits for another thread to
-// open the other end of a named pipe. Natively, and as it is under `strata pthread`. Status 0 if
-// all is right.
+// before it and where there is nothing to wait for; open(), which waits for another thread to open
+// the other end of a named pipe; and waits of a thread that has been cancelled and goes on.
+// Natively, and as it is under `strata pthread`. Status 0 if all is right.
 #include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -250,11 +250,43 @@ void named_pipe() {
   SAME(result == PTHREAD_CANCELED, true);
 }
 
+// Whose cancellation is put off, or has begun, waits as ever for what the kernel waits for.
+void await_child() {
+  const pid_t child = fork();
+  // This only gives a wait that ends too soon the time to do so: nothing else depends on it.
+  const timespec a_little{0, 20'000'000};
+  if (child == 0) {
+    nanosleep(&a_little, nullptr);
+    _exit(7);
+  }
+  int status = 0;
+  SAME(waitpid(child, &status, 0), child);
+  SAME(WIFEXITED(status) && WEXITSTATUS(status) == 7, true);
+}
+void waits_of_cancelled() {
+  pthread_t thread{};
+  void* result = nullptr;
+  const auto wait = [](void*) -> void* {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+    pthread_cancel(pthread_self());
+    await_child();
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, nullptr);
+    pthread_cleanup_push([](void*) { await_child(); }, nullptr);
+    pthread_testcancel();
+    pthread_cleanup_pop(0);
+    return nullptr;
+  };
+  SAME(pthread_create(&thread, nullptr, wait, nullptr), 0);
+  SAME(pthread_join(thread, &result), 0);
+  SAME(result == PTHREAD_CANCELED, true);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   constexpr std::array parts{part{"files", files}, part{"sockets", sockets}, part{"others", others},
-                             part{"named_pipe", named_pipe}};
+                             part{"named_pipe", named_pipe},
+                             part{"waits_of_cancelled", waits_of_cancelled}};
   run_parts(parts, argc, argv);
   return status_of_all();
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "os/no_signals.hpp"
+#include "pthread/wait.hpp"
 #include "strata/blocking.hpp"
 #include "threads/errno_here.hpp"
 
@@ -73,7 +74,8 @@ auto elsewhere(const F& f, ended_by what = ended_by::handlers_not_restart, bool 
     kernel_thread& thread;
   } call(without_signals, there);
   call.takes_no_signals = true;
-  call.interruptible = is_point;
+  // Who has put its cancellation off, or leaves already, waits as ever.
+  call.interruptible = is_point && detail::posix::is_cancellable();
   call.disturbed = [](detail::blocking_call& c, detail::unparked why) {
     return static_cast<call_there&>(c).thread.disturb(why);
   };
