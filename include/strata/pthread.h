@@ -237,6 +237,8 @@ int strata_posix_spawn(pid_t* process, const char* path, const posix_spawn_file_
 int strata_posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
                         const posix_spawnattr_t* attributes, char* const arguments[],
                         char* const environment[]);
+/* Suspends the thread until the command has ended. A point of cancellation, before it is started
+   and when it has ended. */
 int strata_system(const char* command);
 FILE* strata_popen(const char* command, const char* mode);
 /* Suspends the thread until the program has ended. */

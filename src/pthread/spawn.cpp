@@ -65,16 +65,20 @@ int strata_system(const char* command) {
     const uninterrupted guard;
     return with_own_state(&system, command);
   }
+  act_on_cancellation();  // a point of it: before anything is started, and when all is over
   const sigset_t mask = mask_of_caller();
   record* const caller = self_if_any();
-  return strata::blocking([&] {
+  const int status = strata::blocking([&] {
     const own_affinity affinity(caller);
     sigset_t before;
     pthread_sigmask(SIG_SETMASK, &mask, &before);
-    const int status = system(command);
+    const int its_status = system(command);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);  // leaves errno as it is
-    return status;
+    return its_status;
   });
+  const kept_errno keep;
+  act_on_cancellation();
+  return status;
 }
 
 FILE* strata_popen(const char* command, const char* mode) {

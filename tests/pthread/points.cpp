@@ -155,6 +155,7 @@ void others() {
     siginfo_t found{};
     waitid(P_ALL, 0, &found, WEXITED | WNOHANG);
   });
+  is_point("system", [] { (void)!system("exit 3"); });
   const int queue = msgget(IPC_PRIVATE, 0600);
   struct {
     long kind = 1;
