@@ -3,6 +3,7 @@
 // before it and where there is nothing to wait for; open(), which waits for another thread to open
 // the other end of a named pipe; and waits of a thread that has been cancelled and goes on.
 // Natively, and as it is under `strata pthread`. Status 0 if all is right.
+#include <aio.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -141,6 +142,33 @@ void sockets() {
   is_point("pselect", [&] { pselect(0, nullptr, nullptr, nullptr, &none, nullptr); });
   close(both[0]);
   close(both[1]);
+}
+
+// What it asks for has yet to come: else the C library's looks at nothing.
+void aio() {
+  std::array<int, 2> ends{};
+  char byte = 0;
+  SAME(pipe(ends.data()), 0);
+  aiocb request{};
+  request.aio_fildes = ends[0];
+  request.aio_buf = &byte;
+  request.aio_nbytes = 1;
+  const aiocb* const all[] = {&request};
+  SAME(aio_read(&request), 0);
+  is_point("aio_suspend", [&] { aio_suspend(all, 1, nullptr); });
+  const timespec a_moment{0, 1'000'000};
+  SAME(aio_suspend(all, 1, &a_moment), -1);
+  SAME(errno, EAGAIN);
+  std::thread waits([&] {
+    SAME(aio_suspend(all, 1, nullptr), 0);
+    SAME(aio_return(&request), 1);
+  });
+  std::thread writes([&] { SAME(write(ends[1], "x", 1), 1); });
+  waits.join();
+  writes.join();
+  SAME(byte, 'x');
+  close(ends[0]);
+  close(ends[1]);
 }
 
 void others() {
@@ -285,7 +313,10 @@ void waits_of_cancelled() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr std::array parts{part{"files", files}, part{"sockets", sockets}, part{"others", others},
+  constexpr std::array parts{part{"files", files},
+                             part{"sockets", sockets},
+                             part{"aio", aio},
+                             part{"others", others},
                              part{"named_pipe", named_pipe},
                              part{"waits_of_cancelled", waits_of_cancelled}};
   run_parts(parts, argc, argv);

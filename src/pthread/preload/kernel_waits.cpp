@@ -33,6 +33,32 @@ bool would_wait(ssize_t answer, int error, int other = 0) noexcept {
 // A time that has passed: a call until then does not wait.
 constexpr timespec long_ago{0, 0};
 
+// For a call that may be made again, and then for what is left of its time.
+class time_left {
+ public:
+  explicit time_left(const timespec* whole) noexcept
+      : whole_(whole),
+        has_end_(whole != nullptr && whole->tv_sec >= 0 && whole->tv_nsec >= 0 &&
+                 whole->tv_nsec < 1'000'000'000),
+        at_(has_end_ ? detail::posix::from_now(*whole) : timespec{}),
+        end_ns_(detail::posix::deadline{CLOCK_MONOTONIC, &at_}.to_ns()) {}
+
+  // Null, or no time at all: as it was given.
+  [[nodiscard]] const timespec* now() noexcept {
+    if (!has_end_) return whole_;
+    const std::int64_t left_ns = std::max<std::int64_t>(end_ns_ - os::now_ns(), 0);
+    left_ = {left_ns / 1'000'000'000, left_ns % 1'000'000'000};
+    return &left_;
+  }
+
+ private:
+  const timespec* const whole_;
+  const bool has_end_;
+  const timespec at_;
+  const std::int64_t end_ns_;
+  timespec left_{};
+};
+
 }  // namespace
 
 pid_t await_any(int* status) { return await_child_and_usage(-1, status, 0, nullptr); }
@@ -90,6 +116,14 @@ int await_written(int fd) {
   return elsewhere([&] { return tcdrain(fd); });
 }
 
+int await_requests(const aiocb* const requests[], int count, const timespec* timeout) {
+  if (!can_be_suspended()) return aio_suspend(requests, count, timeout);
+  const int now = aio_suspend(requests, count, &long_ago);
+  if (!would_wait(now, EAGAIN)) return now;
+  time_left left(timeout);
+  return elsewhere([&] { return aio_suspend(requests, count, left.now()); }, ended_by::handlers);
+}
+
 // ---- System V's: a handler ends their waits, whatever it has been set with ----
 
 int change_semaphores(int id, sembuf* changes, size_t count) {
@@ -108,17 +142,8 @@ int change_semaphores_within(int id, sembuf* changes, size_t count, const timesp
   });
   const int now = semop(id, at_once.data(), count);
   if (!would_wait(now, EAGAIN)) return now;
-  // It may be made again, and then for what is left of the time.
-  const bool has_end = timeout != nullptr && timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 &&
-                       timeout->tv_nsec < 1'000'000'000;
-  const timespec at = has_end ? detail::posix::from_now(*timeout) : timespec{};
-  const std::int64_t end_ns = detail::posix::deadline{CLOCK_MONOTONIC, &at}.to_ns();
-  const auto call = [&] {
-    if (!has_end) return semtimedop(id, changes, count, timeout);
-    const std::int64_t left_ns = std::max<std::int64_t>(end_ns - os::now_ns(), 0);
-    const timespec left{left_ns / 1'000'000'000, left_ns % 1'000'000'000};
-    return semtimedop(id, changes, count, &left);
-  };
+  time_left left(timeout);
+  const auto call = [&] { return semtimedop(id, changes, count, left.now()); };
   return elsewhere(call, ended_by::handlers, false);
 }
 

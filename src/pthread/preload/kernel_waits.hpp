@@ -2,6 +2,7 @@
 // Calls that wait in the kernel, as the C library has them. A thread that is not the only one is
 // suspended meanwhile, and a kernel thread that takes no signals waits in its place.
 #pragma once
+#include <aio.h>
 #include <mqueue.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -27,6 +28,8 @@ int lock_part(int fd, int command, off_t bytes);
 int control_file(int fd, int command, void* argument);
 // tcdrain().
 int await_written(int fd);
+// aio_suspend().
+int await_requests(const aiocb* const requests[], int count, const timespec* timeout);
 // semop(), semtimedop(), msgsnd(), msgrcv().
 int change_semaphores(int id, sembuf* changes, size_t count);
 int change_semaphores_within(int id, sembuf* changes, size_t count, const timespec* timeout);
