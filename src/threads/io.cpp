@@ -45,9 +45,10 @@ bool is_unknown(int error) { return error == EOPNOTSUPP || error == ENOSYS || er
 
 // A read or write of something else than a socket or a device. `at_once` does not wait, `call` may.
 template <class AtOnce, class Call>
-ssize_t transfer(int fd, mode_t type, short events, std::int64_t deadline, const AtOnce& at_once,
-                 const Call& call) {
-  if (is_always_ready(type)) return call();
+ssize_t transfer(int fd, mode_t type, std::size_t bytes, short events, std::int64_t deadline,
+                 const AtOnce& at_once, const Call& call) {
+  // A pipe takes and gives nothing whatever it holds.
+  if (is_always_ready(type) || (bytes == 0 && type == S_IFIFO)) return call();
   if (kernel_is_asked) {
     const ssize_t result = again(fd, events, deadline, at_once);
     if (result >= 0 || !is_unknown(detail::errno_here())) return result;
@@ -120,7 +121,7 @@ ssize_t write_until(int fd, const void* from, std::size_t bytes, std::int64_t de
   // A pipe that is ready has room for that much; more could block.
   const std::size_t some = type == S_IFIFO ? std::min<std::size_t>(bytes, PIPE_BUF) : bytes;
   return transfer(
-      fd, type, POLLOUT, deadline, [&] { return ::pwritev2(fd, &all, 1, -1, RWF_NOWAIT); },
+      fd, type, bytes, POLLOUT, deadline, [&] { return ::pwritev2(fd, &all, 1, -1, RWF_NOWAIT); },
       [&] { return ::write(fd, from, some); });
 }
 
@@ -202,7 +203,7 @@ ssize_t read(int fd, void* to, std::size_t bytes, time_limit timeout) {
   if (type == S_IFCHR) return read_device(fd, to, bytes, deadline);
   const iovec all{to, bytes};
   return transfer(
-      fd, type, POLLIN, deadline, [&] { return ::preadv2(fd, &all, 1, -1, RWF_NOWAIT); },
+      fd, type, bytes, POLLIN, deadline, [&] { return ::preadv2(fd, &all, 1, -1, RWF_NOWAIT); },
       [&] { return ::read(fd, to, bytes); });
 }
 

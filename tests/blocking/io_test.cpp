@@ -100,6 +100,12 @@ TEST_P(io_on, does_without_calls_that_not_all_have) {
         EXPECT_EQ(io::read(p.end[0], got, sizeof got), 3) << std::strerror(errno);
         EXPECT_EQ(std::string(got, 3), "abc");
         writer.join();
+        // Nothing is read and written at once here too, whatever the pipe holds.
+        EXPECT_EQ(io::read(p.end[0], got, 0, 1ms), 0) << std::strerror(errno);
+        const std::string page(4096, 'a');
+        while (io::write(p.end[1], page.data(), page.size(), 1ms) > 0) {
+        }
+        EXPECT_EQ(io::write(p.end[1], "", 0, 1ms), 0) << std::strerror(errno);
       });
     }).join();
     if (!denied) GTEST_SKIP() << "no filters of system calls here";
