@@ -3,10 +3,12 @@
 #include "tools/strata/processes/process_tree.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,14 +76,15 @@ enum outcome : int { ended, left, without_rights };
 
 // Of a child whose parent is a process that `hide` has kept /proc from telling of.
 template <class Hide>
-int end_child_where(Hide&& hide) {
+int end_child_where(Hide&& hide, pid_t (*begin)() = &::fork) {
   const pid_t outside = ::fork();
   if (outside == 0) {
     if (!hide()) ::_exit(without_rights);
     // The first process of a PID namespace is a child of who has made that.
     const pid_t parent = ::fork();
     if (parent == 0) {
-      const pid_t child = ::fork();
+      const pid_t child = begin();
+      if (child < 0) ::_exit(without_rights);
       while (child == 0) ::pause();
       const std::int64_t limit_ns = strata::os::now_ns() + 20'000'000'000;
       strata::launcher::kill_children([](pid_t) { return false; }, limit_ns);
@@ -102,6 +105,23 @@ int end_child_where(Hide&& hide) {
 TEST(kill_children, ends_those_whose_numbers_in_proc_are_others) {
   const int how = end_child_where([] { return ::unshare(CLONE_NEWPID) == 0; });
   if (how == without_rights) GTEST_SKIP() << "needs the right to make namespaces";
+  EXPECT_EQ(how, ended);
+}
+
+// A child with a number that the latest ones have not come to again.
+pid_t fork_before_numbers_go_round() {
+  const pid_t high = 30'000;
+  clone_args how{};
+  how.exit_signal = SIGCHLD;
+  how.set_tid = reinterpret_cast<std::uintptr_t>(&high);
+  how.set_tid_size = 1;
+  return static_cast<pid_t>(::syscall(SYS_clone3, &how, sizeof how));
+}
+
+TEST(kill_children, ends_those_that_are_there_since_numbers_went_round) {
+  const int how =
+      end_child_where([] { return ::unshare(CLONE_NEWPID) == 0; }, &fork_before_numbers_go_round);
+  if (how == without_rights) GTEST_SKIP() << "needs the right to choose a process's number";
   EXPECT_EQ(how, ended);
 }
 

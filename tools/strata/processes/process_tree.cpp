@@ -73,31 +73,35 @@ pid_t latest_number() {
   return latest;
 }
 
-// The kernel knows of any number whether a child of ours has it. Since it gives numbers out in
-// turn, those of our descendants lie between ours and the latest one.
-std::vector<pid_t> children_by_number() {
-  constexpr pid_t highest = 1 << 22;
+using predicate = std::function<bool(pid_t)>;
+
+// The kernel knows of any number whether a child of ours has it. It gives numbers out in turn, so
+// those of our descendants lie between ours and the latest one, unless it has gone round since:
+// then some are found, near to each other. Who asks again finds the others.
+std::vector<pid_t> children_by_number(const predicate& is_spared) {
   std::vector<pid_t> result;
   const auto look = [&](pid_t first, pid_t last) {
     for (pid_t pid = first; pid <= last; ++pid) {
       siginfo_t none;
-      if (::waitid(P_PID, static_cast<id_t>(pid), &none, WEXITED | WNOHANG | WNOWAIT) == 0)
+      if (::waitid(P_PID, static_cast<id_t>(pid), &none, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+          !is_spared(pid))
         result.push_back(pid);
     }
   };
   const pid_t own = ::getpid();
-  const pid_t latest = latest_number();
-  look(own + 1, latest > own ? latest : highest);
-  if (latest < own) look(1, latest > 0 ? latest : own - 1);
+  if (const pid_t latest = latest_number(); latest > own) look(own + 1, latest);
+  constexpr pid_t highest = 1 << 22, some = 1 << 15;
+  for (pid_t first = 1; result.empty() && first < highest; first += some)
+    look(first, first + some - 1);
   return result;
 }
 
-std::vector<pid_t> own_children() {
+std::vector<pid_t> own_children_but(const predicate& is_spared) {
   const std::vector<process_entry> all = all_processes();
-  if (all.empty()) return children_by_number();
+  if (all.empty()) return children_by_number(is_spared);
   std::vector<pid_t> result;
   for (const process_entry& p : all) {
-    if (p.parent == ::getpid()) result.push_back(p.pid);
+    if (p.parent == ::getpid() && !is_spared(p.pid)) result.push_back(p.pid);
   }
   return result;
 }
@@ -131,8 +135,7 @@ void kill_children(const std::function<bool(pid_t)>& is_spared, std::int64_t unt
   while (has_children()) {
     bool any = false;
     std::vector<pid_t> killed;
-    for (const pid_t child : own_children()) {
-      if (is_spared(child)) continue;
+    for (const pid_t child : own_children_but(is_spared)) {
       if (::kill(child, SIGKILL) == 0) {
         killed.push_back(child);
       } else if (is_gone(child)) {
