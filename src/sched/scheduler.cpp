@@ -63,9 +63,6 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_
     bound_to_ = bound_cpus(machine.place(allowed, all), count);
   bound_ = !bound_to_.cpus().empty();
   const std::vector<int> cpus = bound_ ? bound_to_.cpus() : machine.place(allowed, count);
-  binding_ = std::to_string(count) + (count == 1 ? " worker" : " workers") + " on CPUs " +
-             os::to_ranges(cpus) + (bound_ ? ", bound" : ", not bound");
-  if (wanted.workers == 0) binding_ += " (" + os::choose_workers().reason + ")";
 
   for (unsigned i = 0; i < count; ++i) {
     places_.push_back(std::make_unique<place>(depot, *this, i));
@@ -89,10 +86,23 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_
   in_mailboxes = std::make_shared<held_items>(count);
   stacks.keep(count);
   watch_for_overflow(stacks);
+  // By a worker before it sleeps first. Partner: the load when all do.
+  std::atomic<bool> is_refused{false};
   try {
-    for (auto& p : places_) threads_.emplace_back([this, &p] { thread_main(*p); });
+    for (auto& p : places_) {
+      threads_.emplace_back([this, &p, &is_refused] {
+        // Best effort: it costs speed, nothing else, where the system refuses it, or a cpu has just
+        // been taken from us.
+        if (bound_ && !os::bind_current_thread(p->cpu)) is_refused.store(true);
+        thread_main(*p);
+      });
+    }
     // Started means ready: whoever enters next finds a sleeper whose place it can take.
     wait_idle();
+    binding_ = std::to_string(count) + (count == 1 ? " worker" : " workers") + " on CPUs " +
+               os::to_ranges(cpus) + (bound_ && !is_refused.load() ? ", bound" : ", not bound");
+    if (is_refused.load()) binding_ += ", which the system refuses";
+    if (wanted.workers == 0) binding_ += " (" + os::choose_workers().reason + ")";
     enter_registry(*this);
   } catch (...) {
     stop();
@@ -134,8 +144,6 @@ void scheduler::stop() {
 
 void scheduler::thread_main(place& p) {
   const os::own_thread here(("strata-" + std::to_string(p.id)).c_str());
-  // Best effort: a cpu that has just been taken from us costs speed, nothing else.
-  if (bound_) (void)os::bind_current_thread(p.cpu);
   const signal_stack for_overflow;
   p.native = context_of_this_thread();
   p.exceptions = exceptions_here();

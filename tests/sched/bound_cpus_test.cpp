@@ -3,13 +3,16 @@
 #include "sched/bound_cpus.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "../common/denied_calls.hpp"
 #include "os/topology.hpp"
 #include "support.hpp"
 
@@ -81,6 +84,18 @@ TEST(runtimes, of_one_worker_each_have_a_cpu_of_their_own) {
   const std::string first = small.front()->describe();
   small.erase(small.begin());
   EXPECT_EQ(runtime(with_workers(1)).describe(), first);
+}
+
+// As the filters of some containers do.
+TEST(runtimes, say_that_they_are_not_bound_where_the_system_refuses_it) {
+  bool denied = false;
+  std::string said;
+  std::thread([&] {
+    denied = deny_calls({SYS_sched_setaffinity});
+    said = runtime(with_workers(1)).describe();
+  }).join();
+  if (!denied) GTEST_SKIP() << "no filters of system calls here";
+  EXPECT_NE(said.find(", not bound, which the system refuses"), std::string::npos) << said;
 }
 
 }  // namespace

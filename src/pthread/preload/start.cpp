@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/with_threads.hpp"
 #include "context/floating_point.hpp"
 #include "context/program_locals.hpp"
 #include "pthread/exit.hpp"
@@ -81,7 +82,8 @@ void run_main() noexcept {
 
 strata::detail::scheduler& runtime_of_program() {
   try {
-    return strata::detail::posix::process_runtime();
+    return *strata::with_threads("the runtime",
+                                 [] { return &strata::detail::posix::process_runtime(); });
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "strata: cannot start the workers: %s\n", problem.what());
     std::_Exit(1);
