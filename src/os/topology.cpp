@@ -2,6 +2,7 @@
 #include "os/topology.hpp"
 
 #include <hwloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -29,6 +30,11 @@ struct topology::loader {
     }
     // NUMA nodes smaller than a package hang on groups.
     hwloc_topology_set_type_filter(handle, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+#if HWLOC_API_VERSION >= 0x20100
+    // Where /sys is not mounted hwloc would say on stderr that it is not, and ask the processor.
+    if (::access("/sys/devices/system/cpu", F_OK) != 0)
+      hwloc_topology_set_components(handle, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "linux");
+#endif
     return owner(handle);
   }
 

@@ -90,6 +90,16 @@ TEST(run, helps_with_routes_where_it_helps_with_info) {
   EXPECT_NE(r.out.find("--networks LIST"), std::string::npos) << r.out;
 }
 
+TEST(run, says_nothing_of_its_own_where_sys_is_not_mounted) {
+  const launch_test::words without{
+      "unshare", "-m", "sh", "-c", "mount -t tmpfs none /sys && exec \"$@\"", "sh"};
+  if (command({"true"}, {.around = without, .other = true}).wait() != 0)
+    GTEST_SKIP() << "needs the right to make namespaces";
+  command c({"info"}, {.around = without});
+  EXPECT_EQ(c.wait(), 0);
+  EXPECT_EQ(c.err(), "");
+}
+
 TEST(run, takes_two_names_of_this_host) {
   const result r = run_to_end(run({"-n", "2", "--host", "127.0.0.1,localhost", "--workers", "1"},
                                   {"join", "@1:describe", "finish"}));

@@ -120,6 +120,18 @@ TEST_F(pthread_command, refuses_a_program_with_capabilities) {
   EXPECT_EQ(run_pthread({"--strata-dump-signal=USR1", file_, "dump"}).out, "ok\n");
 }
 
+// The limit of processes is none for root.
+TEST_F(pthread_command, says_what_to_do_where_there_may_be_no_thread_for_a_worker) {
+  const words as_other{"setpriv", "--reuid=54321", "--clear-groups", "prlimit", "--nproc=1"};
+  command probe({"pthread", "--help"}, {.around = as_other});
+  if (probe.wait() != 0) GTEST_SKIP() << "nobody else can run it here: " << probe.err();
+  command c({"pthread", node_program(), "dump"}, {.around = as_other});
+  EXPECT_EQ(c.wait(), 1) << c.err();
+  EXPECT_EQ(c.out(), "");
+  EXPECT_EQ(count_lines(c.err()), 1U) << c.err();
+  EXPECT_TRUE(contains(c.err(), "; raise the limits of processes")) << c.err();
+}
+
 TEST_F(pthread_command, refuses_flags_that_it_does_not_know) {
   expect_refused({"--strata-worker=2", node_program(), "dump"},
                  "unknown flag --strata-worker; did you mean --strata-workers?");
