@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "../common/slow_builds.hpp"
 #include "command.hpp"
 #include "os/topology.hpp"
 
@@ -88,6 +89,16 @@ TEST(run, helps_with_routes_where_it_helps_with_info) {
   const result r = run_to_end({"info", "--routes", "--help"});
   EXPECT_EQ(r.status, 0);
   EXPECT_NE(r.out.find("--networks LIST"), std::string::npos) << r.out;
+}
+
+TEST(run, passes_on_input_and_output_with_little_stack) {
+  if (strata::test::address_sanitizer || strata::test::thread_sanitizer)
+    GTEST_SKIP() << "stack frames are larger";
+  command c(
+      {"run", "-n", "1", "cat"},
+      {.input = "some\ninput\n", .around = {"sh", "-c", "ulimit -s 64 && exec \"$@\"", "sh"}});
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), "some\ninput\n");
 }
 
 TEST(run, says_nothing_of_its_own_where_sys_is_not_mounted) {

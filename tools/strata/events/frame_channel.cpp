@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "base/errno_error.hpp"
@@ -96,13 +97,15 @@ void frame_channel::end(const std::string& why) {
 
 void frame_channel::drain() {
   const std::shared_ptr<bool> alive = alive_;
-  std::array<char, 65536> block;
+  // Not on the stack: `ulimit -s` may leave little more.
+  constexpr std::size_t bytes_at_once = 65536;
+  const auto block = std::make_unique_for_overwrite<char[]>(bytes_at_once);
   while (!ended_) {
-    const ssize_t bytes = ::read(in_.get(), block.data(), block.size());
+    const ssize_t bytes = ::read(in_.get(), block.get(), bytes_at_once);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0 && errno == EAGAIN) return;
     if (bytes <= 0) return end("");
-    arrived_.add({block.data(), static_cast<std::size_t>(bytes)});
+    arrived_.add({block.get(), static_cast<std::size_t>(bytes)});
     try {
       while (auto next = arrived_.next()) {
         who_.on_frame(std::move(*next));

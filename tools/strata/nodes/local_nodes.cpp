@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -227,15 +228,17 @@ void local_nodes::watch_output(one& n) {
 std::size_t local_nodes::read_output(one& n, output_stream stream) {
   os::descriptor& from = n.output[index_of(stream)];
   if (!from) return 0;
-  std::array<char, 65536> block;
+  // Not on the stack: `ulimit -s` may leave little more.
+  constexpr std::size_t bytes_at_once = 65536;
+  const auto block = std::make_unique_for_overwrite<char[]>(bytes_at_once);
   ssize_t bytes = 0;
   do {
-    bytes = ::read(from.get(), block.data(), block.size());
+    bytes = ::read(from.get(), block.get(), bytes_at_once);
   } while (bytes < 0 && errno == EINTR);
   if (bytes < 0 && errno == EAGAIN) return 0;
   if (bytes > 0) {
     const auto count = static_cast<std::size_t>(bytes);
-    listener_.on_output(n.id, stream, {block.data(), count});
+    listener_.on_output(n.id, stream, {block.get(), count});
     return count;
   }
   loop_.forget(from.get());
