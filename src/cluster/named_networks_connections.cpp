@@ -35,7 +35,7 @@ bool named_networks::comes_by_spare(node_id peer) const {
 bool named_networks::lives_on(node_id peer) const {
   const bool stays = members_.has(peer)
                          ? !ground_.has_said_goodbye(peer)
-                         : members_.of(peer) == standing::left && !detours_.has_gone(peer);
+                         : members_.of(peer) == standing::left && !links_.is_over(peer);
   return stays && links_.outlives_connection(peer) && ground_.is_known_to(peer) &&
          !ground_.is_over();
 }

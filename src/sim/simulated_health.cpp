@@ -70,7 +70,9 @@ void simulated_node::tell_of_stall(const std::string& report) {
 }
 
 void simulated_node::lose(node_id node, const std::string& why) {
-  if (!membership_protocol.is_no_loss(node)) believe_loss(node, why);
+  const bool is_none = membership_protocol.is_no_loss(node);
+  if (members_.of(node) == cluster::standing::left) links_->on_lost(node);
+  if (!is_none) believe_loss(node, why);
 }
 
 void simulated_node::believe_loss(node_id node, const std::string& why) {

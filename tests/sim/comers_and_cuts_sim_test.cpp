@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -157,6 +158,41 @@ TEST_P(simulated_comers_and_cuts, lose_and_double_nothing) {
   for (const std::uint64_t seed : all) {
     STRATA_WITH_SEED(seed);
     changing_job(seed, GetParam()).run();
+  }
+}
+
+// It says no last word, and the launcher may tell of its end before a network does.
+TEST(simulated_comers, who_ended_while_it_came_is_sought_by_nobody) {
+  constexpr node_id founders = 3, comer = 3;
+  constexpr std::int64_t lost_after_ns = 100 * msec;
+  cables c;
+  for (node_id n = 1; n <= comer; ++n) {
+    for (node_id other = 0; other < n; ++other) c.lay(other, n, 5'000);
+  }
+  talking_job t(c, founders, comer + 1, 1, {}, 0, lost_after_ns);
+  t.until_ns = t.world.now_ns();
+  // What the others say to the comer about this nobody will confirm.
+  t.job->when_made = [&](node_id n) {
+    t.job->node(n).crash();
+    t.job->tear(0, 1);
+  };
+  bool refused = false;
+  t.job->come({}, [&](node_id) { refused = true; });
+  ASSERT_TRUE(t.world.run([&] { return refused; }, t.world.now_ns() + lost_after_ns));
+  t.world.run([] { return false; }, t.world.now_ns() + lost_after_ns);
+  unsigned by_detours = 0;
+  for (node_id n = 0; n < founders; ++n) {
+    t.job->node(n).hears = [&](node_id, kind k, std::span<const std::byte>) {
+      by_detours += k == kind::detour ? 1 : 0;
+      return false;
+    };
+    t.job->node(n).connections().lose(comer, "closed the connection");
+  }
+  t.world.run([] { return false; }, t.world.now_ns() + lost_after_ns);
+  EXPECT_EQ(by_detours, 0U);
+  for (node_id n = 0; n < founders; ++n) {
+    EXPECT_FALSE(t.job->node(n).networks->detours().is_cut(comer)) << n;
+    EXPECT_TRUE(t.job->node(n).losses().empty()) << n;
   }
 }
 

@@ -88,8 +88,10 @@ void engine::let_in(node_id node) {
 }
 
 bool engine::is_no_loss(node_id node) {
+  const bool is_none = membership_protocol_->is_no_loss(node);
+  // Nor does one that was to come say a last word.
   if (members_.of(node) == standing::left) links_->on_lost(node);
-  return membership_protocol_->is_no_loss(node);
+  return is_none;
 }
 
 void engine::on_standing(node_id n) {

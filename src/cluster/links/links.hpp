@@ -77,6 +77,11 @@ class links {
     const net::transport* const way = way_to(neighbour);
     return ways_change_ && way != nullptr && way->about().may_break;
   }
+  // Nothing has to reach it any more: see retire().
+  [[nodiscard]] bool is_over(node_id neighbour) const noexcept {
+    const back_room* const b = peers_[neighbour].back_if_any();
+    return is_lost(neighbour) && (b == nullptr || !b->is_retired);
+  }
   // A message has come from that neighbour over its connection.
   void has_come(node_id neighbour, kind k, std::size_t bytes);
   // That one has said how much has come. Throws malformed.
@@ -288,11 +293,6 @@ class links {
     using connection = back_room::connection;
     return b.stands == connection::replaced ||
            (b.stands == connection::ending && b.last_by_detour != 0);
-  }
-  // Of who handles messages: nothing has to reach it any more.
-  [[nodiscard]] bool is_over(node_id neighbour) const noexcept {
-    const back_room* const b = peers_[neighbour].back_if_any();
-    return is_lost(neighbour) && (b == nullptr || !b->is_retired);
   }
   void confirm(node_id neighbour, back_room& b);
   // So many have come; the rest waits in front of all else. With the mutex.
