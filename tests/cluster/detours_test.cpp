@@ -210,6 +210,15 @@ TEST_F(around, who_asks_for_a_detour_to_one_that_has_gone_is_told) {
   EXPECT_EQ(h.posted[0].payload, packed(u16(3)));
 }
 
+// Copies of it would be kept for ever.
+TEST_F(around, who_has_gone_is_told_nothing) {
+  h.left.insert(3);
+  hear(3, kind::gone, packed(u16(3)));
+  hear(1, kind::cut_off, packed(u16(1), u16(2), u32(1)));
+  EXPECT_EQ(h.cuts, (std::set<detours::pair>{{1, 2}}));
+  EXPECT_TRUE(h.all.empty());
+}
+
 TEST_F(around, a_spare_connection_takes_the_place_and_nobody_hears_of_it) {
   h.spare = true;
   d.on_broken(1, "ended");

@@ -149,7 +149,7 @@ void detours::hear(const pair& ends, std::uint32_t number, node_id heard_from) {
   const writer said = packed(word{ends.first, ends.second, number});
   for (unsigned i = 0; i < nodes_; ++i) {
     const auto n = static_cast<node_id>(i);
-    if (n == self_ || n == heard_from || !hands_.is_connected(n)) continue;
+    if (n == self_ || n == heard_from || !hands_.is_connected(n) || has_gone(n)) continue;
     // Who goes on by a spare connection hears it then; who is reached by a detour, from others.
     const auto broken = broken_.find(n);
     if (broken == broken_.end() || broken->second.by_spare)
