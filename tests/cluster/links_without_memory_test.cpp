@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <set>
 #include <span>
@@ -43,6 +44,7 @@ class number_gate final : public net::transport {
   net::send_outcome try_send(node_id, net::header, std::span<const std::byte> head,
                              std::span<const std::byte> body) override {
     if (!is_open) return net::send_outcome::would_block;
+    if (!std::exchange(has_memory, true)) throw std::bad_alloc();
     const auto whole = body.empty() ? head : body;
     std::uint32_t n = 0;
     std::memcpy(&n, whole.data() + whole.size() - sizeof n, sizeof n);
@@ -54,10 +56,14 @@ class number_gate final : public net::transport {
   void wait_for_messages(std::int64_t) override {}
   void wake_receiver() noexcept override {}
   void wait_for_room(std::int64_t) override {}
-  void wake_sender() noexcept override {}
+  void wake_sender() noexcept override {
+    if (woken) woken();
+  }
   [[nodiscard]] traffic counted() const noexcept override { return {}; }
 
   bool is_open;
+  bool has_memory = true;  // or has some the next time
+  std::function<void()> woken{};
 
  private:
   std::vector<std::uint32_t>& sent_;
@@ -88,6 +94,25 @@ TEST(links_without_memory, know_what_they_have_given_to_a_connection) {
   }
   EXPECT_EQ(sent, all_from(0, numbers));
   EXPECT_EQ(l.given(2), numbers);
+}
+
+// Whoever handles messages would wait for the queue, and its memory stay in use.
+TEST(links_without_memory, let_others_to_a_queue_whose_transport_has_none) {
+  std::vector<std::uint32_t> sent;
+  number_gate way(sent);
+  links l(1, {&way}, routes(1, 3, &row), links::traits{false, true});
+  post_numbers(l, 2, 0, 2);
+  way.is_open = true;
+  way.has_memory = false;
+  unsigned times = 0;
+  way.woken = [&] {
+    ++times;
+    EXPECT_EQ(l.given(2), 0U);  // which takes the queue's lock
+  };
+  EXPECT_FALSE(l.send_queued(way)) << "it is to come back";
+  EXPECT_EQ(times, 1U);
+  EXPECT_TRUE(l.send_queued(way));
+  EXPECT_EQ(sent, all_from(0, 2));
 }
 
 TEST(links_without_memory, say_again_all_that_a_connection_has_not_carried) {

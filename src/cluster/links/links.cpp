@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/links/links.hpp"
 
+#include <sched.h>
+
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "cluster/links/forwarding.hpp"
@@ -234,9 +237,18 @@ bool links::send_queued(node_id to, peer& p) {
     bool flushed = false;
     while (!b.waiting.empty()) {
       const message_copy& q = b.waiting.front();
-      // By the sender's thread, who can tell nobody.
-      switch (retry_without_memory(
-          [&] { return way.try_send(to, header_of(self_, to, q.k), q.payload, {}); })) {
+      auto done = net::send_outcome::would_block;
+      try {
+        done = way.try_send(to, header_of(self_, to, q.k), q.payload, {});
+      } catch (const std::bad_alloc&) {
+        // The sender's thread, who can tell nobody, comes back at once: whoever would give some
+        // memory back may wait for this lock.
+        lock.unlock();
+        sched_yield();
+        way.wake_sender();
+        return false;
+      }
+      switch (done) {
         case net::send_outcome::would_block:
           // There may be room once what is staged has gone.
           if (flushed || !way.flush(to)) return false;
