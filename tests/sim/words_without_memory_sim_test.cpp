@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nodes say of themselves, and to each other about the job, where there is no memory for
 // saying it the first time: others wait for it, so it is said in the end.
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <initializer_list>
 #include <new>
+#include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "../common/refused_new.hpp"
 #include "sim/simulated_job.hpp"
 #include "strata/fiber.hpp"
 #include "support.hpp"
@@ -156,6 +160,30 @@ TEST(simulated_without_memory, stalls_are_found_in_the_end) {
     EXPECT_TRUE(world.run([&] { return !report.empty(); }, 1'000'000'000));
     EXPECT_NE(report.find("what never comes"), std::string::npos) << report;
     first.expect_refused();
+  }
+}
+
+// Of who answered, or of what it said, node 0 could keep nothing at first.
+TEST(simulated_without_memory, answers_about_stalls_are_no_failures) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    sim::world world({.jitter_ns = 20'000}, seed);
+    sim::job job(world, {.nodes = 3, .stalls_after_ns = 30'000'000});
+    std::string report;
+    job.when_stalled = [&](const std::string& text) { report += text; };
+    const std::string what(100, 'x');
+    job.node(0).waiting["what never comes"] = false;
+    job.node(1).waiting[what] = false;
+    std::optional<refused_new> once;
+    job.node(0).hears = [&](node_id, kind k, std::span<const std::byte> payload) {
+      if (k == kind::waits_here && payload.size() > what.size() && !once)
+        once.emplace(what.size(), SIZE_MAX, 1);
+      return false;
+    };
+    EXPECT_TRUE(world.run([&] { return !report.empty(); }, 1'000'000'000));
+    EXPECT_EQ(refused_new::refused(), 1U);
+    EXPECT_EQ(job.failure(), nullptr);
+    EXPECT_NE(report.find(what), std::string::npos) << report;
   }
 }
 

@@ -2,6 +2,7 @@
 #include "cluster/work/stall_watch.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace strata::cluster {
@@ -77,8 +78,21 @@ void stall_watch::watch_on(std::int64_t now_ns) {
   before_.clear();
 }
 
+template <class Look>
+void stall_watch::look_while_there_is_memory(Look look) {
+  try {
+    look();
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    if (state_ != state::over) watch_on(time_.now_ns());
+  }
+}
+
 void stall_watch::on_time() {
-  if (mail_.self() != 0) return;
+  if (mail_.self() == 0) look_while_there_is_memory([this] { look_on_time(); });
+}
+
+void stall_watch::look_on_time() {
   std::string found;
   std::unique_lock lock(mutex_);
   if (state_ == state::over) return;
@@ -241,7 +255,7 @@ void stall_watch::send_answer() {
     q = std::exchange(asked_, std::nullopt);
   }
   if (!q) return;
-  const answer a = look_here(q->wants_text != 0);
+  const answer a = retry_without_memory([&] { return look_here(q->wants_text != 0); });
   const answer_head head{q->round,        a.seen.is_idle, static_cast<std::uint16_t>(a.here),
                          a.seen.progress, a.sent,         a.received};
   mail_.say(0, kind::waits_here, std::as_bytes(std::span(&head, 1)),
@@ -264,6 +278,11 @@ bool stall_watch::on_message(node_id from, kind k, reader r) {
   }
   if (k != kind::waits_here) return false;
   if (mail_.self() != 0) throw malformed("an answer that nobody awaits");
+  look_while_there_is_memory([&] { on_answer(from, r); });
+  return true;
+}
+
+void stall_watch::on_answer(node_id from, reader r) {
   const auto head = r.take<answer_head>();
   answer a{{head.is_idle != 0, head.progress},
            static_cast<waits>(head.waits),
@@ -276,13 +295,12 @@ bool stall_watch::on_message(node_id from, kind k, reader r) {
   {
     const std::lock_guard lock(mutex_);
     // To a question that was given up, or asked twice.
-    if (state_ != state::asking || head.round != round_) return true;
+    if (state_ != state::asking || head.round != round_) return;
     if (awaited_.erase(from) == 0) throw malformed("an answer that nobody awaits");
     now_[from] = std::move(a);
     if (awaited_.empty()) found = judge(time_.now_ns());
   }
   if (!found.empty()) here_.tell_of_stall(found);
-  return true;
 }
 
 std::uint32_t stall_watch::rounds() const {

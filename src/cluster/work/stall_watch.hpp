@@ -108,6 +108,11 @@ class stall_watch {
   using answers = std::map<node_id, answer>;
   enum class state { watching, asking, pausing, told, over };
 
+  // Where there is none it begins anew: nobody else has anything of that. Without the lock.
+  template <class Look>
+  void look_while_there_is_memory(Look look);
+  void look_on_time();
+  void on_answer(node_id from, reader r);
   // Without the lock, which handlers of messages wait for.
   [[nodiscard]] answer look_here(bool with_text);
   // With the lock.
