@@ -91,6 +91,25 @@ TEST(simulated_without_memory, nodes_that_come_and_go_say_so_in_the_end) {
   }
 }
 
+// There is no memory for finding out next to whom it comes.
+TEST(simulated_without_memory, who_comes_is_known_in_the_end) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    sim::world world({.jitter_ns = 20'000}, seed);
+    sim::job job(world, {.nodes = 4, .founders = 3});
+    std::optional<refused_new> once;
+    job.node(1).hears = [&](node_id, kind k, std::span<const std::byte>) {
+      if (k == kind::arrive) once.emplace(1, SIZE_MAX, 1);
+      return false;
+    };
+    bool has_come = false;
+    job.come([&](node_id) { has_come = true; });
+    EXPECT_TRUE(world.run([&] { return has_come; }, world.now_ns() + 1'000'000'000));
+    EXPECT_EQ(refused_new::refused(), 1U);
+    EXPECT_EQ(job.failure(), nullptr);
+  }
+}
+
 struct fails_at_once : threaded {
   sim::job* job;
   void start() {

@@ -43,7 +43,8 @@ void liveness::find_neighbours() {
     next_ = 0;
     return;
   }
-  const std::vector<node_id> ring = mail_.members().all();
+  // Others wait for what follows of this: for an answer to one that comes, for instance.
+  const auto ring = retry_without_memory([this] { return mail_.members().all(); });
   const auto me =
       static_cast<std::size_t>(std::find(ring.begin(), ring.end(), mail_.self()) - ring.begin());
   next_ = ring[(me + 1) % ring.size()];
