@@ -194,9 +194,7 @@ class named_networks final : private cluster::rerouting::hands,
   }
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
                const cluster::detours::pair_in_order& ends) override;
-  void post(node_id n, kind k, std::span<const std::byte> payload) override {
-    mail_.say(n, k, {}, payload);
-  }
+  void answer(node_id n, kind k, std::span<const std::byte> payload) override;
   void let_go(node_id n) override;
   void heard_of(node_id n) override { ground_.heard_of(n); }
   void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override;

@@ -57,6 +57,11 @@ void named_networks::on_detoured(node_id n, kind k, std::span<const std::byte> p
   if (!rerouting_.keeps(n, {}, k, payload)) ground_.receive(n, k, payload);
 }
 
+void named_networks::answer(node_id n, kind k, std::span<const std::byte> payload) {
+  if (members_.of(n) == standing::absent) throw malformed("a detour of a node that there is not");
+  if (members_.has(n)) mail_.say(n, k, {}, payload);
+}
+
 void named_networks::let_go(node_id n) {
   if (members_.of(n) != standing::left) throw malformed("the end of a node that has not left");
   links_.on_lost(n);

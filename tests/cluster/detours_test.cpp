@@ -46,8 +46,8 @@ class recorder final : public detours::hands {
                const detours::pair_in_order&) override {
     say(next, kind::detour, head, payload);
   }
-  void post(node_id n, kind k, std::span<const std::byte> payload) override {
-    posted.push_back({n, k, {payload.begin(), payload.end()}});
+  void answer(node_id n, kind k, std::span<const std::byte> payload) override {
+    answered.push_back({n, k, {payload.begin(), payload.end()}});
   }
   void let_go(node_id n) override {
     if (!left.contains(n)) throw malformed("it has not left");
@@ -90,7 +90,7 @@ class recorder final : public detours::hands {
   std::vector<node_id> closed;
   bool has_room = true;  // for what goes last by a detour
   std::vector<node_id> begun;
-  std::vector<said> all, by_spare, heard, last, posted;
+  std::vector<said> all, by_spare, heard, last, answered;
   std::set<node_id> left;
   std::vector<node_id> gone;
   std::map<node_id, std::uint64_t> goes_on;
@@ -204,10 +204,10 @@ TEST_F(around, who_asks_for_a_detour_to_one_that_has_gone_is_told) {
   hear(3, kind::gone, packed(u16(3)));
   hear(1, kind::detour, by_detour(2, kind::resume, {1, 0, 3}, 1, packed(std::uint64_t{7}, u32(0))));
   EXPECT_TRUE(h.all.empty());
-  ASSERT_EQ(h.posted.size(), 1U);
-  EXPECT_EQ(h.posted[0].to, 2);
-  EXPECT_EQ(h.posted[0].k, kind::gone);
-  EXPECT_EQ(h.posted[0].payload, packed(u16(3)));
+  ASSERT_EQ(h.answered.size(), 1U);
+  EXPECT_EQ(h.answered[0].to, 2);
+  EXPECT_EQ(h.answered[0].k, kind::gone);
+  EXPECT_EQ(h.answered[0].payload, packed(u16(3)));
 }
 
 // Copies of it would be kept for ever.

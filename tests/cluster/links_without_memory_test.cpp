@@ -165,7 +165,7 @@ class passing_node final : public detours::hands {
                const detours::pair_in_order&) override {
     passed.emplace_back(next, payload.size());
   }
-  void post(node_id, kind, std::span<const std::byte>) override {}
+  void answer(node_id, kind, std::span<const std::byte>) override {}
   void let_go(node_id) override {}
   void heard_of(node_id) override {}
   void go_by(node_id, std::uint64_t, const detours::path&) override {}

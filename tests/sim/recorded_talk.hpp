@@ -10,7 +10,7 @@
 
 namespace strata::test {
 
-inline constexpr unsigned last_kind = 82;  // beyond all that there are
+inline constexpr unsigned last_kind = 83;  // beyond all that there are
 
 struct said {
   net::node_id at, from;

@@ -249,7 +249,7 @@ void detours::pass_on(reader r) {
     const node_id next = way[h.at];
     if (!hands_.is_connected(next)) throw malformed("a detour over no network");
     if (has_gone(next))
-      return hands_.post(h.source, kind::gone, std::as_bytes(std::span(&next, 1)));
+      return hands_.answer(h.source, kind::gone, std::as_bytes(std::span(&next, 1)));
     const auto packed_head = retry_without_memory([&] { return detour_words::pack(h, way); });
     return hands_.pass_on(next, packed_head, r.take_rest(), {h.source, way.back()});
   }

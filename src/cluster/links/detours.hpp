@@ -96,8 +96,9 @@ class detours {
     // one's source waits when too much does.
     virtual void pass_on(node_id next, std::span<const std::byte> head,
                          std::span<const std::byte> payload, const pair_in_order& ends) = 0;
-    // To any node, by the ways of the job.
-    virtual void post(node_id n, kind k, std::span<const std::byte> payload) = 0;
+    // To whoever asks for a detour, by the ways of the job. Throws malformed when there is no such
+    // node.
+    virtual void answer(node_id n, kind k, std::span<const std::byte> payload) = 0;
     // Nothing is said to n any more, nor waits for it. Throws malformed when it has not left.
     virtual void let_go(node_id n) = 0;
     // Something has come from n, which lives.
