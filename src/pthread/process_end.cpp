@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "os/clock.hpp"
+#include "os/process_folder.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 
@@ -32,14 +33,6 @@ std::uintptr_t stamp() noexcept {
   return own;
 }
 
-// Whether /proc is that of our PID namespace: in one that was made without mounting it anew
-// (unshare -pf) there is that of outside, where a number may be that of another process.
-bool has_our_numbers() noexcept {
-  std::array<char, 16> own{}, told{};
-  std::snprintf(own.data(), own.size(), "%d", getpid());
-  return readlink("/proc/self", told.data(), told.size() - 1) > 0 && own == told;
-}
-
 // What the kernel tells a parent, and leaves there for it.
 bool is_ended_child(int process) noexcept {
   siginfo_t how{};
@@ -50,7 +43,7 @@ bool is_ended_child(int process) noexcept {
 // Ended, and kept for its parent. Not by a descriptor: a program may count on the numbers of those.
 // A process's first thread that has ended before others has no executable either, but others.
 bool is_zombie(int process) noexcept {
-  if (!has_our_numbers()) return is_ended_child(process);
+  if (!os::has_proc_our_numbers()) return is_ended_child(process);
   std::array<char, 32> path;
   std::snprintf(path.data(), path.size(), "/proc/%d/exe", process);
   char first = 0;

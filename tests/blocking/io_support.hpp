@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tests of strata::io wait for, on each number of workers (io_test.cpp).
 #pragma once
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -27,6 +30,25 @@ struct pair {
     for (const int fd : end) close(fd);
   }
 };
+
+// The two ends of something from which several threads read bytes.
+struct source {
+  const char* what;
+  int to = -1, from = -1;
+};
+
+// The kernel cannot be asked not to wait for it. -1: there are none here.
+inline source terminal_source() {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY);
+  if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) return {"terminal"};
+  const int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+  if (terminal < 0) return {"terminal"};
+  termios settings{};
+  tcgetattr(terminal, &settings);
+  cfmakeraw(&settings);
+  tcsetattr(terminal, TCSANOW, &settings);
+  return {"terminal", master, terminal};
+}
 
 class io_on : public testing::TestWithParam<unsigned> {
  protected:

@@ -82,13 +82,19 @@ TEST(simulated_without_memory, answers_of_calls_come_in_the_end) {
   }
 }
 
+// One that goes in pieces.
+std::vector<std::byte> large_item() {
+  std::vector<std::byte> item(large / 4);
+  for (std::size_t i = 0; i < item.size(); ++i) item[i] = static_cast<std::byte>(i / 251);
+  return item;
+}
+
 // Nor is whoever has sent it taken for lost, whose other pieces come all the same.
 TEST(simulated_without_memory, large_items_are_dropped_as_a_whole) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     program_job p(seed, {.nodes = 2});
-    std::vector<std::byte> item(large / 4);
-    for (std::size_t i = 0; i < item.size(); ++i) item[i] = static_cast<std::byte>(i / 251);
+    const std::vector<std::byte> item = large_item();
     global_ptr<mailbox> where;
     bool settled = false;
     p.job->when_settled = [&] { settled = true; };
@@ -126,8 +132,7 @@ TEST(simulated_without_memory, large_items_come_in_the_end) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     program_job p(seed, {.nodes = 2});
-    std::vector<std::byte> item(large / 4);
-    for (std::size_t i = 0; i < item.size(); ++i) item[i] = static_cast<std::byte>(i / 251);
+    const std::vector<std::byte> item = large_item();
     global_ptr<mailbox> where;
     std::optional<refused_new> once;
     p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {

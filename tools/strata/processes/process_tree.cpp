@@ -9,16 +9,15 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "os/clock.hpp"
+#include "os/process_folder.hpp"
 
 namespace strata::launcher {
 
@@ -44,17 +43,10 @@ process_entry look_at(const std::string& pid) {
   return p;
 }
 
-// Whether /proc is that of our PID namespace. In one that somebody has made without mounting it
-// anew there is that of outside, with other numbers.
-bool has_our_numbers() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self", ignored) == std::to_string(::getpid());
-}
-
 // None where nobody tells.
 std::vector<process_entry> all_processes() {
   std::vector<process_entry> result;
-  if (!has_our_numbers()) return result;
+  if (!os::has_proc_our_numbers()) return result;
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), &::closedir);
   if (processes == nullptr) return result;
   while (const dirent* entry = ::readdir(processes.get())) {
