@@ -3,6 +3,7 @@
 // and work is spread.
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,24 @@ INSTANTIATE_TEST_SUITE_P(balancers, balanced_job, testing::Values("random", "sen
 TEST_P(balanced_job, makes_calls_elsewhere) {
   expect_ok({"-n", "2", "--workers", "1"},
             {std::string("--strata-balancing=") + GetParam(), "calls"});
+}
+
+// Each call that is away may hold a stack. A sender that heeded neither what the other has nor how
+// many are away had as many as it had time for: hundreds here, and tens of thousands in a longer
+// computation.
+TEST(job, whose_nodes_send_unasked_holds_few_stacks) {
+  command c(launch_test::run({"-n", "2", "--workers", "1"},
+                             {"--strata-balancing=sender", "--strata-stats", "calls"}));
+  ASSERT_EQ(c.wait(), 0) << c.err();
+  constexpr std::size_t calls_away_max = 2 * 16;
+  const std::regex stacks("\\n  stacks +([0-9]+)\\n");
+  const std::string said = c.err();
+  std::size_t nodes = 0;
+  for (std::sregex_iterator i(said.begin(), said.end(), stacks); i != std::sregex_iterator(); ++i) {
+    EXPECT_LE(std::stoul((*i)[1]), 2 * calls_away_max) << said;
+    ++nodes;
+  }
+  EXPECT_EQ(nodes, 2U) << said;
 }
 
 TEST(job, makes_calls_of_scopes_elsewhere) { expect_ok({"-n", "3", "--workers", "2"}, {"scopes"}); }

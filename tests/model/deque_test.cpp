@@ -26,6 +26,12 @@ TEST(deque, without_membarrier) {
   expect_correct_at_random<deque_model<"********", "****", 2, unavailable_fences>>(100);
 }
 
+TEST(deque, owner_that_asks_itself_later) {
+  expect_correct_at_random<deque_model<"pw******", "******">>(100);
+  expect_correct_at_random<deque_model<"pw****w**", "****", 2>>(100);
+  expect_correct_always<deque_model<"pwppoo", "asf">>(2);
+}
+
 // More pushes than there are slots: the deque fills up, and the ring goes round.
 TEST(deque, full) {
   using one = deque_model<"ppppppppp", "sals">;

@@ -18,6 +18,7 @@
 // The capacity is fixed. When it is full the owner takes its push back: a fork then is a plain call
 // (there are thousands of older tasks to steal), and a token waits in the worker's overflow list.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -84,7 +85,10 @@ class split_deque {
     }
     // One exchange, so that a request made between reading and re-arming is not lost. Partner:
     // ask().
-    const bool asked = attention_.exchange(unasked(t), std::memory_order_seq_cst) == 0;
+    const bool asks_itself = h >= asks_later_at_;
+    if (asks_itself) asks_later_at_ = never;
+    const bool asked =
+        attention_.exchange(next_attention(), std::memory_order_seq_cst) == 0 || asks_itself;
     // Where light() orders nothing, this stands between the push and the caller's look for
     // sleepers.
     if (!Fences::available()) Fences::heavy();
@@ -133,13 +137,22 @@ class split_deque {
 
   // The next pushes are `reminded` until somebody asks, or the owner forgets it.
   void remind() noexcept { change_unless_asked(reminder); }
-  void forget_reminder() noexcept { change_unless_asked(unasked(tail_seen_)); }
+  void forget_reminder() noexcept { change_unless_asked(next_attention()); }
   // Shares half of the private part, unasked. False: there is none.
   bool share() noexcept { return share(head_.load(std::memory_order_relaxed)); }
 
   // Who is hungry has no use for the oldest item, and others are only shared behind it: the owner
   // asks itself again once it takes that item, by pop() or take_oldest().
   void ask_at_oldest() noexcept { asks_at_oldest_ = true; }
+
+  // The owner asks itself again later, and not at its next push: where there are `more` items more
+  // than now, or once it has taken back some that it shares, or has lost its last. A program that
+  // forks as a tree does comes to one of these once in many forks, one that makes many tasks in a
+  // row once in `more`.
+  void ask_later(index more) noexcept {
+    asks_later_at_ = head_.load(std::memory_order_relaxed) + more;
+    change_unless_asked(next_attention());
+  }
 
   // Takes the oldest item out of its turn, as a thief would; null: nothing is shared, or a thief
   // was faster.
@@ -254,6 +267,7 @@ class split_deque {
   // Not 0: the owner of an empty deque may try to take the item before the first, and that number
   // must be below split_ like that of any other item that is gone.
   static constexpr index first = 1;
+  static constexpr index never = provisional;  // no push has that number
 
   Atomic<T*>& slot(index i) noexcept { return slots_[i & (Capacity - 1)]; }
 
@@ -261,6 +275,10 @@ class split_deque {
   // fences the owner tends at every push, with a fence of its own.
   static index unasked(index tail) noexcept {
     return Fences::available() ? tail + Capacity - 1 : index{0};
+  }
+  // The attention of an owner whom nobody else has asked.
+  [[nodiscard]] index next_attention() const noexcept {
+    return std::min(unasked(tail_seen_), asks_later_at_);
   }
   // Any push is this number or a higher one. Not 0, which is somebody else's request.
   static constexpr index reminder = first;
@@ -316,6 +334,7 @@ class split_deque {
       // Take back the newer half of what is shared, so that the next pops are private again.
       index lowered = t + (h - t) / 2;
       if (!swap_split(s, lowered)) continue;
+      if (asks_later_at_ != never) ask_now();
       if (lowered == t) oldest_is_taken();
       if (tail_.load(std::memory_order_seq_cst) < lowered) return true;
       // Thieves were at the new split. Share everything but item h, whatever a thief that forces
@@ -336,9 +355,14 @@ class split_deque {
   void oldest_is_taken() noexcept {
     if (std::exchange(asks_at_oldest_, false)) attention_.store(0, std::memory_order_relaxed);
   }
+  void ask_now() noexcept {
+    asks_later_at_ = never;
+    attention_.store(0, std::memory_order_relaxed);
+  }
 
   // The deque is empty, and item h, its last, is behind tail_.
   bool lost(index h) noexcept {
+    if (asks_later_at_ != never) ask_now();
     head_.store(h + 1, std::memory_order_relaxed);
     index s = split_.load(std::memory_order_relaxed);
     while (!swap_split(s, h + 1)) {
@@ -355,6 +379,7 @@ class split_deque {
   alignas(destructive_bytes) Atomic<index> head_{first};
   // The owner's alone.
   bool asks_at_oldest_ = false;
+  index asks_later_at_ = never;  // the push
   // tail_ when the owner last had to know it, so at most what it is now: a look takes the line from
   // the thief, and an answer needs none unless the deque may be full.
   index tail_seen_ = first;

@@ -304,7 +304,8 @@ void engine::run_receiver(net::transport& t) {
     const std::uint32_t seen = idle_epoch_.load(std::memory_order_acquire);
     std::int64_t due_ns = INT64_MAX;
     if (keeps_time) {
-      due_ns = std::min(look_after_networks(), look_after_suspicions());
+      due_ns = std::min(
+          {look_after_networks(), look_after_suspicions(), protocols_->balance.ask_in_time()});
       stalls_->on_time();
       if (leaves_.load(std::memory_order_relaxed)) try_to_leave();
       if (os::now_ns() >= beat_at) {

@@ -124,9 +124,9 @@ std::exception_ptr calls_away::keep(std::exception_ptr error) {
   return error;
 }
 
-bool calls_away::any() {
+std::size_t calls_away::count() {
   const std::lock_guard lock(mutex_);
-  return !away_.empty();
+  return away_.size();
 }
 
 std::string calls_away::describe(node_id self) {

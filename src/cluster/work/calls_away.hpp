@@ -38,7 +38,7 @@ class calls_away {
   // For what calls throw that was not thrown here.
   std::exception_ptr keep(std::exception_ptr error);
 
-  [[nodiscard]] bool any();
+  [[nodiscard]] std::size_t count();
   // For people, on this node.
   [[nodiscard]] std::string describe(node_id self);
 

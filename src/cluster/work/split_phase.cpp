@@ -238,7 +238,7 @@ void split_phase::on_left(node_id node) {
 }
 
 bool split_phase::awaits_something() {
-  if (away_.any()) return true;
+  if (away_.count() != 0) return true;
   const std::lock_guard lock(tables_mutex_);
   return std::any_of(requests_.begin(), requests_.end(), [](auto& one) {
     const std::lock_guard requests_lock(one.second.mutex);

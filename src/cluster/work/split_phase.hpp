@@ -51,6 +51,8 @@ class split_phase final : public detail::remote_nodes {
   // or nobody took it, and it is made here unless it has been lost meanwhile (false).
   void goes_on(detail::task& t, node_id to) { away_.goes_on(t, to); }
   [[nodiscard]] bool comes_back(detail::task& t) { return away_.comes_back(t); }
+  // Whose results are awaited.
+  [[nodiscard]] std::size_t awaited_calls() { return away_.count(); }
   // Unpacks one of this node's own that nobody has got; null: a call that has been lost meanwhile.
   [[nodiscard]] detail::task* come_back(detail::worker& w, reader& in);
   // A node is lost, and with it the job: every call that is away throws this, and so does from now

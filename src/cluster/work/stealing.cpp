@@ -16,6 +16,8 @@ constexpr unsigned attempts_max = 4;
 // Where tokens come more often than once in so many round trips they are asked for ahead. With 100
 // two simulated nodes send each other what neither needed; with 10 less is gained on many.
 constexpr std::int64_t ahead_below = 30;
+// A node with tasks to spare asks its workers at least so often whether they send one.
+constexpr std::int64_t asks_workers_every_ns = 1'000'000;
 
 }  // namespace
 
@@ -38,6 +40,7 @@ stealing::stealing(mailer& mail, local_node& here, split_phase& data, shelving& 
       time_(time),
       settings_(settings),
       victims_(mail.members(), mail.nodes(), settings.how == balancing::informed, settings.seed),
+      unasked_(mail.members(), mail.nodes(), settings.seed),
       giver_(mail.self()) {
   if (settings.how == balancing::sender && mail.nodes() > 1) {
     wanted_.add(hunger::wishes);
@@ -65,6 +68,12 @@ void stealing::want_work() {
   victims_.prefer_near(attempts_left_ / 2);
   state_.store(state::asking, std::memory_order_relaxed);
   ask_next();
+}
+
+std::int64_t stealing::ask_in_time() {
+  if (settings_.how != balancing::sender || here_.load() == 0) return INT64_MAX;
+  here_.ask_everybody_soon();
+  return asks_workers_every_ns;
 }
 
 void stealing::begins_token() { ask_ahead(0); }
@@ -143,8 +152,10 @@ void stealing::on_tokens(node_id from, reader& r) {
   bool unasked = false;
   {
     const std::lock_guard lock(mutex_);
-    victims_.heard_of(from, r.take<std::uint32_t>());
+    const auto load = r.take<std::uint32_t>();
     const std::int64_t now = time_.now_ns();
+    victims_.heard_of(from, load);
+    unasked_.heard_of(from, load, now);
     // Workers are busy meanwhile.
     unasked = state_.load(std::memory_order_relaxed) == state::content;
     soon_over_ = now - std::exchange(came_at_, now) < ahead_below * round_trip_ns_;

@@ -18,6 +18,7 @@
 #include "cluster/words/surroundings.hpp"
 #include "cluster/work/shelving.hpp"
 #include "cluster/work/split_phase.hpp"
+#include "cluster/work/unasked.hpp"
 #include "cluster/work/victims.hpp"
 
 namespace strata::cluster {
@@ -55,6 +56,9 @@ class stealing {
   void begins_token();
   // w has tasks to spare, and somebody waits. Called by the thread that runs w.
   void feed(detail::worker& w);
+  // To be called now and then; returns when again, in ns from now. With balancing::sender a worker
+  // that has tasks to spare may for long not come to where it asks itself whom to send one.
+  [[nodiscard]] std::int64_t ask_in_time();
   // Somebody waits for work of this node.
   [[nodiscard]] bool hungry() const noexcept { return wanted_.is_for(hunger::wishes); }
 
@@ -124,6 +128,7 @@ class stealing {
 
   mutable std::mutex mutex_;
   victims victims_;
+  unasked unasked_;
   std::atomic<state> state_{state::content};
   unsigned attempts_left_ = 0;
   node_id asked_ = 0;  // the last
@@ -141,7 +146,6 @@ class stealing {
   // never push again.
   std::mutex wishes_;
   std::vector<node_id> waiting_;  // peers whose lifeline ends here
-  std::int64_t sent_unasked_at_ = 0;
   statistics counts_of_;
 };
 

@@ -15,8 +15,11 @@
 namespace strata::cluster {
 namespace {
 
-// A sender that is not asked sends at most so often.
-constexpr std::int64_t unasked_every_ns = 50'000;
+// A sender that has nobody to send to now looks again when it has so many tasks more, or fewer.
+constexpr std::uint64_t later = 8;
+// And has no more calls away for each node of the job: whoever waits for one keeps a stack, and
+// nothing else bounds how many a sender is ahead of those who make them.
+constexpr std::size_t calls_away_max = 16;
 constexpr std::size_t answer_bytes_max = part_bytes_max / 2;
 
 // How many bytes functions of the program have made of it. Where none go with it they wait here,
@@ -196,6 +199,9 @@ void stealing::feed(detail::worker& w) {
     if (const std::optional<node_id> to = who_is_fed()) gave |= send_from_shelf(*to, w);
   }
   if (!wanted_.is_for(hunger::wishes | hunger::shelf)) return;
+  // Nobody waits for its next push.
+  if (settings_.how == balancing::sender && !wanted_.is_for(hunger::shelf))
+    return w.deque.ask_later(later);
   // The next push may have something for the next one. Where the oldest task stays on this node,
   // not before that is gone; thieves of this node who take it ask again themselves.
   const bool blocked = !gave && settings_.how != balancing::sender && w.deque.has_shared();
@@ -205,11 +211,9 @@ void stealing::feed(detail::worker& w) {
 std::optional<node_id> stealing::who_is_fed() {
   if (settings_.how == balancing::sender) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    const std::int64_t now = time_.now_ns();
-    if (!lock.owns_lock() || now - sent_unasked_at_ < unasked_every_ns) return std::nullopt;
-    sent_unasked_at_ = now;
-    const node_id to = victims_.next();
-    return to != mail_.self() ? std::optional(to) : std::nullopt;
+    if (!lock.owns_lock()) return std::nullopt;
+    if (data_.awaited_calls() >= calls_away_max * mail_.members().begun()) return std::nullopt;
+    return unasked_.next(time_.now_ns());
   }
   const std::lock_guard lock(wishes_);
   if (waiting_.empty()) return std::nullopt;
