@@ -134,6 +134,9 @@ class scheduler {
   }
   // No worker looks for anything. Something may be ready, or due later.
   [[nodiscard]] bool all_sleep() const noexcept;
+  // Somebody waits until all workers sleep, and only the caller's does not: to search for longer
+  // is to let others wait. A hint.
+  [[nodiscard]] bool last_is_awaited_asleep() const noexcept;
   // Nobody has anything to do.
   [[nodiscard]] bool is_idle(waits counted = waits::in_calls_too) const noexcept;
   // Stacks of ours that wait for such calls, whose OS threads write to them in the end. Changed on

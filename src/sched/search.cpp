@@ -175,7 +175,8 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
       const std::uint64_t before = std::exchange(now, os::ticks());
       if (now - before > away_ticks_) p.idle_spin.others_wait();
     }
-    bool give_up = now - began > p.idle_spin.ticks();
+    bool give_up =
+        now - began > p.idle_spin.ticks() || (round >= rounds_for_all && last_is_awaited_asleep());
     if (++round == rounds_for_all && !searching && !give_up) {
       // At most one worker searches; the others sleep, and are woken one by one while there is more
       // than one can take.

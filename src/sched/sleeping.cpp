@@ -13,6 +13,16 @@ thread_local place_futex::looker place_futex::looking;
 
 bool scheduler::all_sleep() const noexcept { return idle_.sleepers() == places_.size(); }
 
+// Not where a call, or a time, will bring work, perhaps soon. Relaxed: who begins to wait while we
+// look is seen at the next look.
+bool scheduler::last_is_awaited_asleep() const noexcept {
+  if (idle_waiters_.load(std::memory_order_relaxed) == 0 &&
+      !failure.is_there.load(std::memory_order_relaxed))
+    return false;
+  return idle_.sleepers() + 1 == places_.size() && deadlines.empty() &&
+         calls_in_progress.load(std::memory_order_relaxed) == 0;
+}
+
 void scheduler::tell_neighbours_of_sleep() noexcept {
   const visit n(*this);
   if (!n || !all_sleep()) return;

@@ -7,9 +7,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -23,6 +25,7 @@
 #include "../common/fib_forks.hpp"
 #include "../common/thread_states.hpp"
 #include "strata/blocking.hpp"
+#include "strata/fiber.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/task_scope.hpp"
 #include "strata/thread.hpp"
@@ -114,6 +117,44 @@ TEST_P(runtime_workers, know_when_they_are_idle) {
     rt.wait_idle();
     ASSERT_EQ(ran, before + 2);
   }
+}
+
+// The fewest looks for work that the workers have made in one of some rounds: in the others this
+// thread may have lost its core before it waits.
+template <class Round>
+std::uint64_t fewest_looks(runtime& rt, const Round& round) {
+  std::uint64_t fewest = UINT64_MAX;
+  for (int i = 0; i < 4; ++i) {
+    const std::uint64_t before = rt.stats().total().steals_empty;
+    round();
+    fewest = std::min(fewest, rt.stats().total().steals_empty - before);
+  }
+  return fewest;
+}
+
+struct failing : threaded {
+  void start() { throw std::runtime_error("a fiber"); }
+};
+
+TEST(runtime, searches_for_nothing_while_somebody_waits_until_all_sleep) {
+  options wanted = with_workers(2);
+  wanted.spin_us = 1'000'000;  // hundreds of thousands of looks
+  runtime rt(wanted);
+  EXPECT_LT(fewest_looks(rt,
+                         [&] {
+                           rt.submit([] {});
+                           rt.wait_idle();
+                         }),
+            1000U);
+  const auto fail = [&] {
+    const auto wait = [] {
+      completion never;
+      token<failing>();
+      never.wait();
+    };
+    EXPECT_THROW(rt.run(wait), std::runtime_error);
+  };
+  EXPECT_LT(fewest_looks(rt, fail), 1000U);
 }
 
 class run : public ::testing::Test {
