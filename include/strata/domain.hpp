@@ -10,8 +10,11 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "strata/message.hpp"
@@ -23,7 +26,8 @@ namespace strata {
 /// A set of endpoints that changes while the program runs: `named<domain> d("workers")`. Members
 /// leave, or their node does: endpoints of a node that has left the job are members no more, and
 /// their ranks are free. One that merely ends stays a member until it leaves. All functions may be
-/// called by any thread; they suspend only while others are just at it.
+/// called by any thread; they suspend only while others are just at it. None takes longer the more
+/// members there are, and who waits for n members is woken when there are.
 class domain {
  public:
   /// Its rank: the lowest that is free. Joining twice changes nothing. Throws misuse_error for no
@@ -33,7 +37,8 @@ class domain {
   bool leave(endpoint_id who);
   /// Its members now.
   [[nodiscard]] std::uint32_t size();
-  /// Suspends until it has at least n members. Throws node_lost_error when a node is lost.
+  /// Suspends until it has at least n members. Throws node_lost_error when a node is lost,
+  /// std::bad_alloc.
   void await_size(std::uint32_t n);
 
   /// A part of the members, by rank; none where a rank is free.
@@ -48,13 +53,22 @@ class domain {
  private:
   // With the mutex, at the beginning of every function.
   void drop_those_who_have_left();
-  void drop(endpoint_id& member);
+  void drop(std::uint32_t rank) noexcept;
+  void forget_last_free_ranks() noexcept;
+  void tell_those_who_wait() noexcept;
+  [[nodiscard]] std::uint32_t members() const noexcept {
+    return static_cast<std::uint32_t>(ranks_.size());
+  }
 
   mutex mutex_;
-  // How often somebody has joined, changed with the mutex; those who wait for members wait here.
-  std::atomic<std::uint32_t> joins_{0};
-  std::vector<endpoint_id> by_rank_;
-  std::uint32_t members_ = 0;
+  std::vector<endpoint_id> by_rank_;  // none: free
+  std::unordered_map<endpoint_id, std::uint32_t> ranks_;
+  std::map<node_id_t, std::uint32_t> on_node_;  // how many members
+  // No rank below is free; where none is at all, the one behind the last.
+  std::uint32_t first_free_ = 0;
+  // Of those who wait, by how many members they wait for: whether there were so many. Whoever sets
+  // it takes it out.
+  std::multimap<std::uint32_t, std::atomic<bool>*> awaited_;
 };
 
 /// A domain as other nodes use it. Every function is a call to the domain's node, and throws as
