@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several groups at once over the same endpoints, and members that run ahead; how groups are made
 // and end.
+#include <malloc.h>
+
 #include <array>
 #include <atomic>
 #include <functional>
@@ -183,6 +185,31 @@ TEST_P(groups, run_as_threads) {
     EXPECT_THROW(run_group(0, [](group&) {}), misuse_error);
   });
   EXPECT_THROW(run_group(2, [](group&) {}), misuse_error);
+}
+
+// Else ten thousand members of one node had ten thousand lists of ten thousand.
+TEST_P(groups, have_one_list_of_their_members_on_a_node) {
+  run([] {
+    constexpr unsigned n = 20;
+    static std::array<const endpoint_id*, n> lists;
+    run_group(n, [](group& g) {
+      lists[g.rank()] = g.members().data();
+      g.barrier();  // while all of them are there
+    });
+    for (const endpoint_id* const list : lists) EXPECT_EQ(list, lists[0]);
+  });
+}
+
+TEST_P(groups, have_no_room_for_more_members_than_they_have) {
+  run([] {
+    constexpr unsigned n = 64;
+    run_group(n, [](group& g) {
+      const group pair = *g.split(g.rank() / 2);
+      EXPECT_EQ(pair.size(), 2U);
+      auto* const list = const_cast<endpoint_id*>(pair.members().data());
+      EXPECT_LT(malloc_usable_size(list), n / 4 * sizeof(endpoint_id));
+    });
+  });
 }
 
 }  // namespace

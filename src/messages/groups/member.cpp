@@ -50,13 +50,11 @@ bool waits_for_all(operation what) noexcept {
 
 // ---- where it hears from the others ----
 
-std::unique_ptr<member> member::opened() { return std::unique_ptr<member>(new member(0)); }
+std::unique_ptr<member> member::opened() { return std::unique_ptr<member>(new member); }
 
-void member::be_among(unsigned rank, std::vector<endpoint_id> members,
-                      std::vector<endpoint_id> peers) noexcept {
+void member::be_among(unsigned rank, std::shared_ptr<roster> all) noexcept {
   rank_ = rank;
-  members_ = std::move(members);
-  peers_ = std::move(peers);
+  all_ = std::move(all);
 }
 
 void member::open() {
@@ -73,7 +71,8 @@ member::~member() {
 
 void member::begin(operation what, unsigned root) {
   if (!own_)
-    throw member_left_error(rank_, members_[rank_], "this member has left the group: " + why_left_);
+    throw member_left_error(rank_, members()[rank_],
+                            "this member has left the group: " + why_left_);
   now_ = what;
   root_ = root;
   ++number_;
@@ -101,7 +100,7 @@ message_tag member::tag_of(unsigned chain) const noexcept {
 member::sending member::start_send(unsigned to, std::span<const std::byte> bytes) {
   ++traffic_.messages_sent;
   traffic_.bytes_sent += bytes.size();
-  return {own_->start_send(peers_[to], tag_of(traffic_.longest_chain + 1), bytes), to};
+  return {own_->start_send(all_->peers[to], tag_of(traffic_.longest_chain + 1), bytes), to};
 }
 
 void member::finish(sending& s) {
@@ -112,7 +111,7 @@ void member::finish(sending& s) {
   } catch (const endpoint_closed_error&) {
     if (receives_[leaver].test()) report_leaver();
     fail(member_left_error(
-        s.to_, members_[s.to_],
+        s.to_, members()[s.to_],
         "member " + std::to_string(s.to_) + " has ended its group, and others still use it"));
   }
 }
@@ -123,7 +122,7 @@ void member::send(unsigned to, std::span<const std::byte> bytes) {
 }
 
 void member::begin_receive(unsigned from, std::span<std::byte> into) {
-  receives_[awaited] = own_->start_receive(into, peers_[from]);
+  receives_[awaited] = own_->start_receive(into, all_->peers[from]);
 }
 
 void member::finish_receive(unsigned from, std::size_t bytes) {
@@ -192,7 +191,7 @@ void member::leave(std::string_view why) noexcept {
     for (unsigned i = 0; i < size(); ++i) {
       if (i == rank_) continue;
       sends.push_back(with_patience([&] {
-        return own_->start_send(peers_[i], place_of(operation::leave, 0, 0), bytes_of(mine));
+        return own_->start_send(all_->peers[i], place_of(operation::leave, 0, 0), bytes_of(mine));
       }));
     }
     // First: others may wait until this member receives, and it never will.
@@ -249,7 +248,7 @@ void member::report_leaver() {
   // It has told everybody, so this member need not.
   why_left_ = "member " + std::to_string(who) + " has left: " + notice_.text.data();
   close_announced();
-  throw member_left_error(who, members_[who], why_left_);
+  throw member_left_error(who, members()[who], why_left_);
 }
 
 }  // namespace strata::messages

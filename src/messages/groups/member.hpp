@@ -41,22 +41,30 @@ enum class operation : std::uint8_t {
   leave,  // not an operation: the message of a member that leaves
 };
 
+// Who is in a group, by rank: where the program sends what is for them, and where they hear from
+// each other. The members on one node share it where all of it is known at once.
+struct roster {
+  std::vector<endpoint_id> members, peers;
+};
+
 class member {
  public:
   member(endpoint& mine, std::vector<endpoint_id> members);
-  // Where it hears from others, for now; whom it is with it is told then, by rank, and where those
-  // hear from it. So nothing can fail between the one and the other.
+  // Where it hears from others, for now; whom it is with it is told then. So nothing can fail
+  // between the one and the other.
   [[nodiscard]] static std::unique_ptr<member> opened();
   [[nodiscard]] endpoint_id here() const noexcept { return own_->id(); }
-  void be_among(unsigned rank, std::vector<endpoint_id> members,
-                std::vector<endpoint_id> peers) noexcept;
+  void be_among(unsigned rank, std::shared_ptr<roster> all) noexcept;
   member(const member&) = delete;
   member& operator=(const member&) = delete;
   ~member();
 
   [[nodiscard]] unsigned rank() const noexcept { return rank_; }
-  [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(members_.size()); }
-  [[nodiscard]] std::span<const endpoint_id> members() const noexcept { return members_; }
+  [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(members().size()); }
+  [[nodiscard]] std::span<const endpoint_id> members() const noexcept {
+    return all_ != nullptr ? std::span<const endpoint_id>(all_->members)
+                           : std::span<const endpoint_id>();
+  }
   [[nodiscard]] const group_traffic& traffic() const noexcept { return traffic_; }
   void leave(std::string_view why) noexcept;
   // One of those that give the same color; none where this one gives none. An operation.
@@ -110,8 +118,8 @@ class member {
   static constexpr unsigned ahead_max = 32;
 
   struct placing;
-  // Of nobody yet, and of at most so many: whom it is with comes later.
-  explicit member(std::size_t most);
+  // Of nobody yet: whom it is with comes later.
+  member();
   void open();
   struct round;
   struct findings;
@@ -147,12 +155,11 @@ class member {
   template <class Error>
   [[noreturn]] void fail(const Error& e);
 
-  std::vector<endpoint_id> members_;
+  std::shared_ptr<roster> all_;  // null: nobody yet. Changes only while one member alone has it.
   unsigned rank_ = 0;
   int exceptions_;  // in flight when the group was made
 
-  std::optional<endpoint> own_;     // none: this member has left
-  std::vector<endpoint_id> peers_;  // by rank, the endpoints of the group
+  std::optional<endpoint> own_;  // none: this member has left
   std::string why_left_;
 
   notice notice_;

@@ -67,25 +67,26 @@ struct member::findings {
 };
 
 member::member(endpoint& mine, std::vector<endpoint_id> members)
-    : members_(std::move(members)), exceptions_(std::uncaught_exceptions()) {
-  std::vector<endpoint_id> sorted = members_;
+    : all_(std::make_shared<roster>()), exceptions_(std::uncaught_exceptions()) {
+  all_->members = std::move(members);
+  std::vector<endpoint_id> sorted = all_->members;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     throw misuse_error("a group in which somebody is twice");
-  const auto place = std::find(members_.begin(), members_.end(), mine.id());
-  if (place == members_.end())
+  const auto place = std::ranges::find(all_->members, mine.id());
+  if (place == all_->members.end())
     throw misuse_error("a group that is made by endpoint " + text_of(mine.id()) +
                        ", which is not in its list");
-  rank_ = static_cast<unsigned>(place - members_.begin());
+  rank_ = static_cast<unsigned>(place - all_->members.begin());
   open();
   exchange_names(mine);
 }
 
 void member::exchange_names(endpoint& mine) {
-  const std::uint64_t list = hash_of(members_);
+  const std::uint64_t list = hash_of(members());
   findings found;
-  peers_.resize(size());
-  peers_[0] = own_->id();  // from this member on; turned at the end
+  all_->peers.resize(size());
+  all_->peers[0] = own_->id();  // from this member on; turned at the end
   std::vector<std::uint64_t> out;
   presence next = presence::unknown;  // of who is heard from next
   round r;
@@ -94,10 +95,10 @@ void member::exchange_names(endpoint& mine) {
     r.to = static_cast<unsigned>((rank_ + size() - r.far) % size());
     r.from = static_cast<unsigned>((rank_ + r.far) % size());
     const bool hears =
-        next == presence::unknown ? is_there(mine, members_[r.from]) : next == presence::there;
+        next == presence::unknown ? is_there(mine, members()[r.from]) : next == presence::there;
     out.assign({found.other_list ? 0 : list, hears ? 1U : 0U});
-    for (std::size_t i = 0; i < r.count; ++i) out.push_back(peers_[i].bits());
-    transfer sends = mine.start_internal_send(members_[r.to], r.tag(), bytes_of(out));
+    for (std::size_t i = 0; i < r.count; ++i) out.push_back(all_->peers[i].bits());
+    transfer sends = mine.start_internal_send(members()[r.to], r.tag(), bytes_of(out));
     ++traffic_.messages_sent;
     traffic_.bytes_sent += out.size() * sizeof(std::uint64_t);
     next = presence::unknown;
@@ -113,7 +114,7 @@ void member::exchange_names(endpoint& mine) {
     }
   }
   require_all_named(found);
-  std::rotate(peers_.begin(), peers_.end() - rank_, peers_.end());
+  std::rotate(all_->peers.begin(), all_->peers.end() - rank_, all_->peers.end());
   traffic_.longest_chain = r.number;
 }
 
@@ -122,7 +123,7 @@ member::presence member::hear_names(endpoint& mine, const round& r, std::uint64_
                                     findings& found) {
   message m;
   try {
-    m = mine.receive_internal(members_[r.from], r.tag());
+    m = mine.receive_internal(members()[r.from], r.tag());
   } catch (const node_left_error&) {
     found.ended = r.from;
     return presence::unknown;
@@ -132,7 +133,7 @@ member::presence member::hear_names(endpoint& mine, const round& r, std::uint64_
   if (m.bytes == in.size() * sizeof(std::uint64_t))
     std::memcpy(in.data(), m.content.data(), m.bytes);
   for (std::size_t i = 0; i < r.count; ++i)
-    peers_[r.far + i] = endpoint_id::from_bits(in[naming_head + i]);
+    all_->peers[r.far + i] = endpoint_id::from_bits(in[naming_head + i]);
   if (in[0] == list) return in[1] != 0 ? presence::there : presence::ended;
   if (!found.other_list) found.other_list = r.from;
   return presence::unknown;
@@ -142,17 +143,17 @@ void member::require_all_named(findings& found) const {
   if (found.other_list) {
     const unsigned other = *found.other_list;
     throw group_error(other, "members make a group from different lists: member " +
-                                 std::to_string(other) + ", endpoint " + text_of(members_[other]) +
+                                 std::to_string(other) + ", endpoint " + text_of(members()[other]) +
                                  ", has another one than member " + std::to_string(rank_) +
                                  ", or has heard of one");
   }
   // Of those that are unknown the first has ended: by way of it the others would be known.
-  const auto unknown = std::find(peers_.begin(), peers_.end(), endpoint_id());
-  if (unknown != peers_.end())
+  const auto unknown = std::find(all_->peers.begin(), all_->peers.end(), endpoint_id());
+  if (unknown != all_->peers.end())
     found.ended = static_cast<unsigned>(
-        (rank_ + static_cast<std::size_t>(unknown - peers_.begin())) % size());
+        (rank_ + static_cast<std::size_t>(unknown - all_->peers.begin())) % size());
   if (!found.ended) return;
-  const endpoint_id which = members_[*found.ended];
+  const endpoint_id which = members()[*found.ended];
   throw endpoint_closed_error(which, "a group is made with member " + std::to_string(*found.ended) +
                                          ", endpoint " + text_of(which) + ", which has ended");
 }

@@ -20,21 +20,17 @@ struct member::placing {
   std::uint32_t takes_part = 0;
 };
 
-member::member(std::size_t most) : exceptions_(std::uncaught_exceptions()) {
-  members_.reserve(most);
-  peers_.reserve(most);
-  open();
-}
+member::member() : exceptions_(std::uncaught_exceptions()) { open(); }
 
 std::unique_ptr<member> member::split(std::optional<unsigned> color, int key) {
   std::unique_ptr<member> part;
   perform(operation::split, 0, [&] {
-    // All memory first: what fails later must not leave others with one who is not there.
+    // All memory before all meet: what fails later must not leave others with one who is not there.
     std::vector<placing> all(size());
     placing mine{
         .here = {}, .color = color.value_or(0), .key = key, .rank = rank_, .takes_part = 0};
     if (color) {
-      part.reset(new member(size()));
+      part.reset(new member);
       mine.here = part->own_->id();
       mine.takes_part = 1;
     }
@@ -43,11 +39,18 @@ std::unique_ptr<member> member::split(std::optional<unsigned> color, int key) {
       return mine.takes_part == 0 || p.takes_part == 0 || p.color != mine.color;
     });
     std::ranges::sort(all, {}, [](const placing& p) { return std::pair(p.key, p.rank); });
-    for (const placing& p : all) {
-      if (p.rank == rank_) part->rank_ = part->size();
-      part->members_.push_back(members_[std::min(p.rank, size() - 1)]);
-      part->peers_.push_back(p.here);
+    if (part != nullptr) {
+      const auto those = std::make_shared<roster>();
+      those->members.reserve(all.size());  // as many as there are, and not as there were
+      those->peers.reserve(all.size());
+      for (const placing& p : all) {
+        if (p.rank == rank_) part->rank_ = static_cast<unsigned>(those->members.size());
+        those->members.push_back(members()[std::min(p.rank, size() - 1)]);
+        those->peers.push_back(p.here);
+      }
+      part->all_ = those;
     }
+    all = {};
     meet();
   });
   return part;

@@ -69,10 +69,14 @@ std::vector<joining> list_in(const message& m) {
   return list;
 }
 
-std::vector<endpoint_id> all_of(const std::vector<joining>& list, endpoint_id joining::*which) {
-  std::vector<endpoint_id> all;
-  all.reserve(list.size());
-  for (const joining& one : list) all.push_back(one.*which);
+std::shared_ptr<messages::roster> roster_of(const std::vector<joining>& list) {
+  auto all = std::make_shared<messages::roster>();
+  all->members.reserve(list.size());
+  all->peers.reserve(list.size());
+  for (const joining& one : list) {
+    all->members.push_back(one.own);
+    all->peers.push_back(one.in_group);
+  }
   return all;
 }
 
@@ -111,10 +115,15 @@ class crew {
   crew& operator=(const crew&) = delete;
 
   [[nodiscard]] const std::vector<joining>& members() const noexcept { return mine_; }
-  // The list of all members, for a group; returns when the threads have ended. Rethrows: an error
-  // that was not caused by another one, if there is one.
-  void work(std::vector<joining> all) {
-    all_ = std::move(all);
+  // The list of all members, for a group, those of this crew side by side; none: there is no group.
+  // Returns when the threads have ended. Rethrows: an error that was not caused by another one, if
+  // there is one.
+  void work(const std::vector<joining>& all) {
+    if (!all.empty()) {
+      all_ = with_patience([&] { return roster_of(all); });
+      const auto first = std::ranges::find(all_->peers, mine_.front().in_group);
+      first_rank_ = static_cast<unsigned>(first - all_->peers.begin());
+    }
     end();
     rethrow();
   }
@@ -130,22 +139,14 @@ class crew {
     }
     missing_.count_down();
     told_.wait();
-    if (all_.empty()) return;
+    if (all_ == nullptr) return;
     try {
-      group g = join(std::move(me));
+      me->be_among(first_rank_ + i, all_);
+      group g(std::move(me));
       be_member(g, body_);
     } catch (...) {
       errors_[i] = std::current_exception();
     }
-  }
-  group join(std::unique_ptr<messages::member> me) const {
-    const auto place = std::ranges::find(all_, me->here(), &joining::in_group);
-    const auto list_of = [this](endpoint_id joining::*which) {
-      return with_patience([&] { return all_of(all_, which); });
-    };
-    me->be_among(static_cast<unsigned>(place - all_.begin()), list_of(&joining::own),
-                 list_of(&joining::in_group));
-    return group(std::move(me));
   }
   void end() {
     if (threads_.empty()) return;
@@ -162,8 +163,9 @@ class crew {
   const std::function<void(group&)>& body_;
   std::vector<joining> mine_;
   std::vector<std::exception_ptr> errors_;
-  std::vector<joining> all_;  // none: there is no group
-  latch missing_;             // those that are not in mine_ yet
+  std::shared_ptr<messages::roster> all_;  // null: there is no group
+  unsigned first_rank_ = 0;
+  latch missing_;  // those that are not in mine_ yet
   latch told_{1};
   std::vector<thread> threads_;
 };
