@@ -34,6 +34,7 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
     if (t == nullptr) {
       deque_had_a_turn = true;
       t = pop();
+      share_if_asked();
     }
     if (t == nullptr) {
       t = owner->find_work(*this, leave, guest);

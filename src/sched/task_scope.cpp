@@ -84,6 +84,7 @@ void task_scope::finish_children() noexcept {
     detail::worker& w = detail::this_worker();
     detail::task* t = w.deque.pop();
     if (t == nullptr) break;
+    w.share_if_asked();
     if (calls_ != nullptr && t == calls_->offered) {
       call_link& c = *std::exchange(calls_, calls_->next);
       maker_.lend(true);

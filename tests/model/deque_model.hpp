@@ -21,7 +21,7 @@ struct steps {
 };
 
 // Owner: p push, o pop, n take the newest back by its number, t the same without the number,
-//        w ask itself later, * one of p o n by chance.
+//        w ask itself later, h share if asked and there is something, * one of p o n by chance.
 // Thief: s steal, a ask, f force, l look as a worker does: steal; if there is nothing, ask, force
 //        and steal again; * one of s a f by chance.
 enum class at_the_end {
@@ -123,6 +123,9 @@ struct deque_model
         return take_back(false);
       case 'w':
         return under_test.ask_later(1);
+      case 'h':
+        if (under_test.owes()) reached.shared += under_test.tend() == detail::push_outcome::shared;
+        return;
       case '*':
         return own("ppon"[rl::rand(4)]);
     }

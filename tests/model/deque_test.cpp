@@ -32,6 +32,16 @@ TEST(deque, owner_that_asks_itself_later) {
   expect_correct_always<deque_model<"pwppoo", "asf">>(2);
 }
 
+// An owner that pushes no more answers between two pops.
+TEST(deque, owner_that_shares_as_it_pops) {
+  using model = deque_model<"pppohohoh", "asls">;
+  expect_correct_at_random<model>(100);
+  EXPECT_GT(model::reached.shared, 0U);
+  expect_correct_at_random<deque_model<"ppphohph", "lafs", 2>>(100);
+  expect_correct_at_random<deque_model<"pphohpoh", "asls", 2, unavailable_fences>>(100);
+  expect_correct_always<deque_model<"ppohoh", "asf">>(2);
+}
+
 // More pushes than there are slots: the deque fills up, and the ring goes round.
 TEST(deque, full) {
   using one = deque_model<"ppppppppp", "sals">;

@@ -8,7 +8,9 @@
 
 #include "../common/thread_asleep.hpp"
 #include "strata/detail/join.hpp"
+#include "strata/fiber.hpp"
 #include "strata/fork_join.hpp"
+#include "strata/slot.hpp"
 #include "strata/task_scope.hpp"
 #include "strata/thread.hpp"
 #include "support.hpp"
@@ -81,6 +83,85 @@ TEST_F(steal, the_owner_need_not_cooperate) {
     }
   });
   EXPECT_GT(rt.stats().total().forced, 0u);
+}
+
+// Waits until the other of two workers has nothing to do, and wants some of what this one has.
+void wait_until_asked() {
+  spin_until([] { return detail::this_worker().deque.asked(); });
+}
+
+// Keeps the other of two workers busy until it is released.
+class other_worker_is_busy {
+ public:
+  explicit other_worker_is_busy(task_scope& scope) {
+    scope.spawn([this] {
+      begun_ = true;
+      spin_until(released_);
+    });
+    spin_until(begun_);
+    // Answers what the other worker has asked for so far.
+    fork2join([] {}, [] {});
+  }
+  void release() { released_ = true; }
+
+ private:
+  std::atomic<bool> begun_{false}, released_{false};
+};
+
+// Children that spawn nothing push nothing, and the other worker begins to ask when all of them
+// have been spawned.
+TEST_F(steal, a_scope_shares_its_children_while_it_runs_them) {
+  runtime rt(with_workers(2));
+  rt.run([&] {
+    const std::thread::id maker = std::this_thread::get_id();
+    std::atomic<bool> syncs{false};
+    task_scope scope;
+    other_worker_is_busy other(scope);
+    for (int i = 0; i < 1000; ++i) {
+      scope.spawn([&] {
+        if (std::this_thread::get_id() == maker) syncs = true;
+        spin_until(syncs);
+      });
+    }
+    other.release();
+    wait_until_asked();
+    const std::uint64_t before = rt.stats().total().shares;
+    scope.sync();
+    EXPECT_GT(rt.stats().total().shares, before);
+  });
+}
+
+// A token that sends none, of many that were sent while nobody asked.
+struct sends_none : threaded {
+  std::thread::id sender;
+  std::atomic<bool>* runs;
+  slot_ptr done;
+  void start() {
+    if (std::this_thread::get_id() == sender) *runs = true;
+    spin_until(*runs);
+    sync(done);
+    terminate();
+  }
+};
+
+TEST_F(steal, a_worker_shares_its_tokens_while_it_runs_them) {
+  runtime rt(with_workers(2));
+  std::atomic<bool> runs{false};
+  std::uint64_t before = 0;
+  rt.run([&] {
+    constexpr unsigned tokens = 1000;
+    completion all(tokens);
+    task_scope scope;
+    other_worker_is_busy other(scope);
+    for (unsigned i = 0; i < tokens; ++i)
+      token<sends_none>(std::this_thread::get_id(), &runs, all.sptr());
+    other.release();
+    wait_until_asked();
+    before = rt.stats().total().shares;
+    all.wait();
+    scope.sync();
+  });
+  EXPECT_GT(rt.stats().total().shares, before);
 }
 
 TEST_F(steal, each_of_many_waiting_branches_finds_a_worker) {

@@ -67,9 +67,10 @@ class split_deque {
     return !below_now(h, attention_);
   }
 
-  // Answers attention after a push: shares half of the private part when asked (`shared`: something
-  // became stealable, so the caller can wake a sleeper); only fences when nobody but the owner
-  // itself has asked (`reminded`); takes the item back when it filled the deque (`full`).
+  // Answers attention after a push, or when the owner owes(): shares half of the private part when
+  // asked (`shared`: something became stealable, so the caller can wake a sleeper); only fences
+  // when nobody but the owner itself has asked (`reminded`); takes the item back when it filled the
+  // deque (`full`).
   push_outcome tend() noexcept {
     const index h = head_.load(std::memory_order_relaxed) - 1;
     // Acquire: a thief has read its slot before the next push overwrites it. Partner: the
@@ -133,6 +134,14 @@ class split_deque {
   // True while somebody waits for this owner to share.
   [[nodiscard]] bool asked() const noexcept {
     return attention_.load(std::memory_order_relaxed) == 0;
+  }
+
+  // The same, and there is something that it does not share yet: of use to an owner that takes item
+  // after item and pushes none, since a request waits for a push otherwise.
+  [[nodiscard]] bool owes() const noexcept {
+    // While a thief forces, the split is above any head.
+    return asked() &&
+           head_.load(std::memory_order_relaxed) > split_.load(std::memory_order_relaxed);
   }
 
   // The next pushes are `reminded` until somebody asks, or the owner forgets it.

@@ -162,6 +162,13 @@ class worker {
     return unmarked(t);
   }
   task* pop_overflow();
+
+  // After a pop, before what was popped begins: who asks gets half of the rest, as at a push. Many
+  // tasks in a row may push nothing.
+  void share_if_asked() {
+    if (deque.owes()) [[unlikely]]
+      (void)tend();
+  }
 };
 
 // Stands for "not a worker": every fork through it takes the slow way, which says what is wrong.
