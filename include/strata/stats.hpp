@@ -46,7 +46,8 @@ struct worker_statistics {
   std::uint64_t steals = 0;        ///< tasks taken from another worker
   std::uint64_t steals_lost = 0;   ///< attempts that another thief or the owner won
   std::uint64_t steals_empty = 0;  ///< attempts that found nothing to take
-  std::uint64_t forced = 0;        ///< tasks shared on behalf of an owner that did not answer
+  std::uint64_t forced = 0;        ///< times that part of a deque was shared on behalf of an
+                                   ///< owner that did not answer
   std::uint64_t suspensions = 0;   ///< times a stack waited
   std::uint64_t resumptions = 0;   ///< times a stack was continued
   std::uint64_t parks = 0;         ///< times the worker went to sleep

@@ -42,6 +42,12 @@ TEST(deque, owner_that_shares_as_it_pops) {
   expect_correct_always<deque_model<"ppohoh", "asf">>(2);
 }
 
+// Half of what is private: two of three, of which the owner takes some back meanwhile.
+TEST(deque, forcing_more_than_one) {
+  expect_correct_at_random<deque_model<"pppooo", "fss", 2>>(100);
+  expect_correct_always<deque_model<"pppoopo", "fss">>(2);
+}
+
 // More pushes than there are slots: the deque fills up, and the ring goes round.
 TEST(deque, full) {
   using one = deque_model<"ppppppppp", "sals">;

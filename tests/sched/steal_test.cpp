@@ -131,6 +131,24 @@ TEST_F(steal, a_scope_shares_its_children_while_it_runs_them) {
   });
 }
 
+// What an owner keeps that does nothing but compute goes to the others by halves: each time costs
+// all that run a fence.
+TEST_F(steal, whoever_helps_itself_takes_half) {
+  constexpr unsigned children = 1000;
+  runtime rt(with_workers(2));
+  rt.run([&] {
+    std::atomic<unsigned> ran{0};
+    task_scope scope;
+    other_worker_is_busy other(scope);
+    for (unsigned i = 0; i < children; ++i) scope.spawn([&] { ++ran; });
+    const std::uint64_t before = rt.stats().total().forced;
+    other.release();
+    spin_until([&] { return ran == children; });
+    EXPECT_LE(rt.stats().total().forced - before, 12u);
+    scope.sync();
+  });
+}
+
 // A token that sends none, of many that were sent while nobody asked.
 struct sends_none : threaded {
   std::thread::id sender;

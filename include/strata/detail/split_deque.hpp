@@ -220,12 +220,13 @@ class split_deque {
     }
   }
 
-  // Shares the owner's oldest private item without the owner's help, for an owner that does not
-  // push. True when an item became stealable. Costs one heavy fence.
+  // Shares half of the private part without the owner's help, for an owner that neither pushes nor
+  // pops. True when something became stealable. Costs one heavy fence, which is why it is half.
   //
-  // The split goes up provisionally; steal() ignores it, while the owner's next pop goes to
+  // The split goes up provisionally, by one; steal() ignores it, while the owner's next pop goes to
   // claim_shared(), which may revoke it. After the heavy fence either the owner sees the
-  // provisional split, or we see the head it had already lowered.
+  // provisional split, or we see the head it had already lowered. What lies below that head is
+  // nobody's yet as long as the owner does not revoke.
   bool force() noexcept {
     if (!Fences::available()) return false;
     // One at a time: a second thief must not confirm what the owner revoked from the first.
@@ -239,12 +240,12 @@ class split_deque {
       if (split_.compare_exchange_strong(expected, raised, std::memory_order_seq_cst,
                                          std::memory_order_relaxed)) {
         Fences::heavy();
-        const bool still_there = head_.load(std::memory_order_acquire) > s;
+        const index still = head_.load(std::memory_order_acquire);
+        const index to = still > s ? s + (still - s + 1) / 2 : s;
         expected = raised;
-        shared =
-            split_.compare_exchange_strong(expected, still_there ? s + 1 : s,
-                                           std::memory_order_seq_cst, std::memory_order_relaxed) &&
-            still_there;
+        shared = split_.compare_exchange_strong(expected, to, std::memory_order_seq_cst,
+                                                std::memory_order_relaxed) &&
+                 to != s;
       }
     }
     forcing_.store(0, std::memory_order_release);
@@ -306,8 +307,8 @@ class split_deque {
   bool share(index h) noexcept {
     index s = split_.load(std::memory_order_relaxed);
     for (;;) {
-      // A thief that is forcing exposes one item; sharing more ourselves makes its attempt void,
-      // which it notices.
+      // What we share ourselves makes the attempt of a thief that is forcing void, which it
+      // notices.
       const index from = (s & provisional) ? (s & ~provisional) - 1 : s;
       if (from >= h) return false;
       const index to = from + (h - from + 1) / 2;

@@ -47,7 +47,7 @@ struct event_counters {
   counter steals;
   counter steals_lost;   // another thief or the owner was faster
   counter steals_empty;  // a victim had nothing to share
-  counter forced;        // items shared by force()
+  counter forced;        // calls of force() that shared something
   counter suspensions;   // a stack waited
   counter resumptions;
   counter parks;
