@@ -51,6 +51,7 @@ struct scheduler::search {
     for (place* victim : p.victims) {
       if (p.owner->rule == policy::steal ? take_ready(*victim) : rescue(*victim)) return true;
       if (victim->deque.maybe_work() && !victim->deque.has_shared() && force(*victim)) return true;
+      if (!victim->overflow.empty() && take_overflow(*victim)) return true;
     }
     return false;
   }
@@ -61,6 +62,16 @@ struct scheduler::search {
     p.events.read_modify_writes.add(shared ? 3 : 1);
     if (shared) p.events.forced.add();
     return shared;
+  }
+
+  // What the victim comes to when its deque is empty.
+  bool take_overflow(place& victim) {
+    std::array<task*, most_at_once> taken;
+    const std::size_t n = victim.overflow.take_half(taken.data(), taken.size());
+    p.events.read_modify_writes.add(2);
+    for (std::size_t i = 0; i < n; ++i) p.push(taken[i]);
+    p.events.steals.add(n);
+    return n != 0;
   }
 
   // Half of what waits in the victim's ready queue.
@@ -190,7 +201,8 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
     if (now - forced > force_ticks_ || give_up) {
       forced = now;
       if (look.force_somebody()) {
-        if (!p.ready.empty()) break;
+        // The dispatcher takes it.
+        if (!p.ready.empty() || p.deque.maybe_work()) break;
         due = true;
         continue;
       }
@@ -260,7 +272,7 @@ bool scheduler::others_have_work(const place& p) noexcept {
   // Not work, but to be seen to before anybody sleeps.
   if (watch_ != nullptr && watch_->is_asked()) return true;
   for (const place* victim : p.victims) {
-    if (victim->deque.maybe_work()) return true;
+    if (victim->deque.maybe_work() || !victim->overflow.empty()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
   return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/detail/worker.hpp"
 
-#include <algorithm>
+#include <array>
 
 #include "sched/scheduler.hpp"
 
@@ -38,19 +38,13 @@ bool worker::tend() {
 }
 
 task* worker::pop_overflow() {
-  // Back into the deque, where thieves can reach it: half the deque's worth, the oldest of them
-  // first, as if just pushed.
-  constexpr std::size_t batch = 4096;
-  while (!overflow.empty()) {
-    // Without memory, of which there may be none. By number: what finds no room comes back behind
-    // them.
-    const std::size_t n = std::min(batch, overflow.size());
-    const std::size_t from = overflow.size() - n;
-    for (std::size_t i = 0; i < n; ++i) push(overflow[from + i]);
-    const auto first = overflow.begin() + static_cast<std::ptrdiff_t>(from);
-    overflow.erase(first, first + static_cast<std::ptrdiff_t>(n));
-    // Thieves may have taken the whole batch. A worker that gave up then could fall asleep over the
-    // rest, which nobody else sees.
+  // Back into the deque, the oldest of them first, as if just pushed. Without memory, of which
+  // there may be none, and on stacks that are nearly used up.
+  std::array<task*, 256> some;
+  while (const std::size_t n = overflow.take_newest(some.data(), some.size())) {
+    for (std::size_t i = 0; i < n; ++i) push(some[i]);
+    // Thieves may have taken all of them. A worker that gave up then could fall asleep over the
+    // rest.
     if (task* t = deque.pop()) return t;
   }
   return nullptr;

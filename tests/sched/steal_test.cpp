@@ -149,6 +149,23 @@ TEST_F(steal, whoever_helps_itself_takes_half) {
   });
 }
 
+// More children than a deque has room for, whose maker computes until all have run.
+TEST_F(steal, what_found_the_deque_full_is_taken_too) {
+  constexpr unsigned children = 20'000;
+  runtime rt(with_workers(2));
+  rt.run([&] {
+    std::atomic<unsigned> ran{0};
+    task_scope scope;
+    other_worker_is_busy other(scope);
+    for (unsigned i = 0; i < children; ++i) scope.spawn([&] { ++ran; });
+    const std::uint64_t before = rt.stats().total().parks;
+    other.release();
+    spin_until([&] { return ran == children || rt.stats().total().parks != before; });
+    EXPECT_EQ(ran, children) << "the other worker has gone to sleep";
+    scope.sync();
+  });
+}
+
 // A token that sends none, of many that were sent while nobody asked.
 struct sends_none : threaded {
   std::thread::id sender;

@@ -16,7 +16,8 @@
 // not keep its waiting work to itself.
 //
 // The capacity is fixed. When it is full the owner takes its push back: a fork then is a plain call
-// (there are thousands of older tasks to steal), and a token waits in the worker's overflow list.
+// (there are thousands of older tasks to steal), and a token waits in the worker's overflow list
+// (overflow_list.hpp).
 #pragma once
 #include <algorithm>
 #include <array>

@@ -4,9 +4,9 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include "strata/detail/frame_pool.hpp"
+#include "strata/detail/overflow_list.hpp"
 #include "strata/detail/ready_queue.hpp"
 #include "strata/detail/split_deque.hpp"
 #include "strata/detail/task.hpp"
@@ -123,7 +123,7 @@ class worker {
   counter fiber_ticks;               // spent in fibers
 
   split_deque<task> deque;
-  std::vector<task*> overflow;  // tokens that found the deque full, newest last
+  overflow_list overflow;  // those that found the deque full
   ready_queue ready;
   frame_pool frames;
   event_counters events;
@@ -136,7 +136,7 @@ class worker {
   // marked_as_travelling() to thieves on other nodes as well.
   void push(task* t) {
     if (deque.push(deque.next(), t) && !tend()) [[unlikely]]
-      overflow.push_back(t);
+      overflow.push(t);
   }
 
   // Runs t soon. The first goes to the owner-bound queue; what does not fit there at once may as
