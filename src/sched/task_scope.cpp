@@ -83,6 +83,7 @@ void task_scope::finish_children() noexcept {
   while ((ran_here_ != spawned_ || calls_ != nullptr) && !detail::stack_is_low()) {
     detail::worker& w = detail::this_worker();
     detail::task* t = w.deque.pop();
+    if (t == nullptr && !w.overflow.empty()) t = w.pop_overflow();
     if (t == nullptr) break;
     w.share_if_asked();
     if (calls_ != nullptr && t == calls_->offered) {

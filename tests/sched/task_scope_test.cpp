@@ -476,6 +476,20 @@ TEST_F(task_scopes, are_the_makers_alone) {
   });
 }
 
+// Also those that found no room in the deque.
+TEST(task_scope, runs_its_children_on_its_makers_stack) {
+  runtime alone(with_workers(1));
+  alone.run([&] {
+    unsigned ran = 0;
+    task_scope scope;
+    for (unsigned i = 0; i < 20'000; ++i) scope.spawn([&ran] { ++ran; });
+    const std::uint64_t before = alone.stats().total().dispatched;
+    scope.sync();
+    EXPECT_EQ(ran, 20'000u);
+    EXPECT_EQ(alone.stats().total().dispatched, before);
+  });
+}
+
 TEST(task_scope, outside_a_runtime_is_misuse) {
   task_scope scope;
   EXPECT_THROW(scope.spawn([] {}), misuse_error);
