@@ -204,6 +204,7 @@ class shared_timed_mutex {
   // With a deadline on the monotonic clock, in nanoseconds. Suspend; false: it is over.
   bool lock_until(std::int64_t deadline_ns);
   bool lock_shared_until(std::int64_t deadline_ns);
+  bool try_write(std::uint32_t marks) noexcept;
   bool try_admit_readers(std::uint32_t& seen, std::uint32_t next) noexcept;
   void wake_a_writer() noexcept;
   void forget_writers() noexcept;

@@ -44,9 +44,13 @@ class view {
   }
 
   // To read: 0, EBUSY, EDEADLK, EAGAIN.
-  int try_read() noexcept {
+  int try_read() noexcept { return try_read_unless(keeps_readers_out()); }
+  // By one that was woken: a writer that has come since waits for it, as for those that were
+  // quicker. Else all that were woken might wait again, and again, with one in at a time.
+  int try_read_again() noexcept { return try_read_unless(has_writer); }
+  int try_read_unless(std::uint32_t kept_out_by) noexcept {
     std::uint32_t w = s_.word.load(std::memory_order_relaxed);
-    while (lets_readers_in(w)) {
+    while (lets_readers_in(w, kept_out_by)) {
       if ((w & readers) == readers) return EAGAIN;
       // The mark of a writer that is gone goes with it.
       const std::uint32_t next = (is_shared() ? w & ~writers_wait : w) + 1;
@@ -56,10 +60,13 @@ class view {
     }
     return s_.writer.load(std::memory_order_relaxed) == myself() ? EDEADLK : EBUSY;
   }
-  int try_write() noexcept {
+  int try_write() noexcept { return try_write_with(0); }
+  // By one that was woken, perhaps in place of others.
+  int try_write_again() noexcept { return try_write_with(marks); }
+  int try_write_with(std::uint32_t more) noexcept {
     std::uint32_t w = s_.word.load(std::memory_order_relaxed);
     while ((w & (has_writer | readers)) == 0) {
-      if (s_.word.compare_exchange_weak(w, w | has_writer, std::memory_order_acquire,
+      if (s_.word.compare_exchange_weak(w, w | has_writer | more, std::memory_order_acquire,
                                         std::memory_order_relaxed)) {
         s_.writer.store(myself(), std::memory_order_relaxed);
         return 0;
@@ -69,8 +76,8 @@ class view {
   }
 
   int read(const deadline& until) {
-    return lock<&view::try_read>(until, "read-write lock, to read", &s_.last_look_ms,
-                                 &reader_must_wait, nullptr);
+    return lock<&view::try_read, &view::try_read_again>(
+        until, "read-write lock, to read", &s_.last_look_ms, &reader_must_wait, nullptr);
   }
   int write(const deadline& until) {
     // Whichever way we leave without it, also with our runtime: readers may be held back on our
@@ -82,8 +89,8 @@ class view {
         if (!succeeded) writer_gives_up(&v);
       }
     } mine{*this};
-    const int error = lock<&view::try_write>(until, "read-write lock, to write", &s_.word,
-                                             &writer_must_wait, &writer_gives_up);
+    const int error = lock<&view::try_write, &view::try_write_again>(
+        until, "read-write lock, to write", &s_.word, &writer_must_wait, &writer_gives_up);
     mine.succeeded = error == 0;
     return error;
   }
@@ -94,12 +101,14 @@ class view {
       if (s_.writer.load(std::memory_order_relaxed) != myself()) return EPERM;
       s_.writer.store(nullptr, std::memory_order_relaxed);
       const bool may_be_parked_for = !is_shared();
+      const bool writers_first = prefers_writers();
       // The last access, with the marks at once: whoever locks it next may end it.
       const std::uint32_t before =
           s_.word.fetch_and(~(has_writer | marks), std::memory_order_release);
-      if (may_be_parked_for && (before & marks) != 0) wake_all();
+      if (may_be_parked_for) wake_next(before, writers_first);
       return 0;
     }
+    const bool writers_first = prefers_writers();
     bool hands_over = false;
     std::uint32_t next = 0;
     do {
@@ -110,7 +119,7 @@ class view {
       next = (w - 1) & ~(hands_over ? marks : 0);
     } while (!s_.word.compare_exchange_weak(w, next, std::memory_order_release,
                                             std::memory_order_relaxed));
-    if (hands_over) wake_all();
+    if (hands_over) wake_next(w, writers_first);
     return 0;
   }
 
@@ -138,14 +147,14 @@ class view {
     const std::uint32_t passed = now_ms() - s_.last_look_ms.load(std::memory_order_relaxed);
     return is_shared() && passed > writer_is_gone_ms && passed < 0U - lead_ms_max;
   }
-  [[nodiscard]] bool lets_readers_in(std::uint32_t w) const noexcept {
-    const std::uint32_t keeps = w & keeps_readers_out();
+  [[nodiscard]] bool lets_readers_in(std::uint32_t w, std::uint32_t kept_out_by) const noexcept {
+    const std::uint32_t keeps = w & kept_out_by;
     return keeps == 0 || (keeps == writers_wait && is_writer_gone());
   }
 
   // As the C library has it, what is wrong with the time is told also where there is no need to
   // wait.
-  template <int (view::*Try)() noexcept>
+  template <int (view::*Try)() noexcept, int (view::*TryAgain)() noexcept>
   int lock(const deadline& until, const char* what, const void* address, bool (*must_wait)(void*),
            void (*forgotten)(void*) noexcept) {
     if (const int error = until.check()) return error;
@@ -161,13 +170,16 @@ class view {
       (void)between.pause(until, false);
       answer = (this->*Try)();
     }
+    // From then on it may answer for others, whose marks went when it was woken.
+    bool was_woken = false;
     while (answer == EBUSY) {
       const unparked why = park_or_give_way(until.bound({.what = what,
                                                          .address = address,
                                                          .still = must_wait,
                                                          .forgotten = forgotten,
                                                          .argument = this}));
-      answer = (this->*Try)();
+      was_woken = was_woken || why == unparked::woken;
+      answer = was_woken ? (this->*TryAgain)() : (this->*Try)();
       if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
     }
     return answer;
@@ -192,19 +204,35 @@ class view {
 
   static void writer_gives_up(void* self) noexcept {
     auto& v = *static_cast<view*>(self);
-    if ((v.s_.word.load(std::memory_order_relaxed) & writers_wait) != 0) v.hand_over();
+    if ((v.s_.word.load(std::memory_order_relaxed) & writers_wait) != 0) v.leave_unlocked();
   }
-  // The marks go, and everybody looks again, and marks again if need be. Writers of several
-  // processes do so when they look next, up to 2 ms later, and readers may come in until then.
-  // Without that readers would be held back for nobody, until the mark is too old.
-  void hand_over() noexcept {
-    s_.word.fetch_and(~marks, std::memory_order_relaxed);
-    if (!is_shared()) wake_all();
+  static void forget_marks(void* word) noexcept {
+    static_cast<std::atomic<std::uint32_t>*>(word)->fetch_and(~marks, std::memory_order_relaxed);
   }
-  // The lock may be gone: by its address only. Not where processes share it, since nobody parks.
-  void wake_all() const noexcept {
-    unpark(&s_.word, UINT32_MAX);
-    unpark(&s_.last_look_ms, UINT32_MAX);
+  // By a writer that was not woken for it. Where others are parked the marks are theirs. Else the
+  // marks go, and readers look again, and so does a writer that is on its way; they mark again if
+  // need be. Writers of several processes do so when they look next, up to 2 ms later, and readers
+  // may come in until then. Without that readers would be held back for nobody, until the mark is
+  // too old.
+  void leave_unlocked() noexcept {
+    if (is_shared()) return forget_marks(&s_.word);
+    unless_awaited(&s_.word, &forget_marks, &s_.word);
+    if ((s_.word.load(std::memory_order_relaxed) & writers_wait) == 0)
+      unpark(&s_.last_look_ms, UINT32_MAX);
+  }
+  // With the marks taken back that there were `before`: one writer, and the readers unless that is
+  // to come first. It answers for all whose marks went: those are there again when it has the lock,
+  // and it hands on what it cannot have: see leave_unlocked(). The lock may be gone: by its address
+  // only. Not where processes share it, since nobody parks.
+  void wake_next(std::uint32_t before, bool writers_first) const noexcept {
+    if ((before & marks) == 0) return;
+    if (writers_first) {
+      if ((before & writers_wait) != 0 && unpark(&s_.word, 1) != 0) return;
+      unpark(&s_.last_look_ms, UINT32_MAX);
+    } else {
+      if ((before & readers_wait) != 0) unpark(&s_.last_look_ms, UINT32_MAX);
+      if ((before & writers_wait) != 0) unpark(&s_.word, 1);
+    }
   }
 
   pthread_rwlock_t* raw_;

@@ -18,10 +18,11 @@ shared_timed_mutex::~shared_timed_mutex() {
 }
 #endif
 
-bool shared_timed_mutex::try_lock() noexcept {
+// What the state says then, apart from that: `marks`.
+bool shared_timed_mutex::try_write(std::uint32_t marks) noexcept {
   std::uint32_t s = state_.load(std::memory_order_relaxed);
   while ((s & (writer | readers)) == 0) {
-    if (state_.compare_exchange_weak(s, s | writer, std::memory_order_acquire,
+    if (state_.compare_exchange_weak(s, s | writer | marks, std::memory_order_acquire,
                                      std::memory_order_relaxed)) {
       owner_.take();
       return true;
@@ -29,6 +30,8 @@ bool shared_timed_mutex::try_lock() noexcept {
   }
   return false;
 }
+
+bool shared_timed_mutex::try_lock() noexcept { return try_write(0); }
 
 bool shared_timed_mutex::try_lock_shared() noexcept {
   std::uint32_t s = state_.load(std::memory_order_relaxed);
@@ -84,7 +87,8 @@ bool shared_timed_mutex::lock_until(std::int64_t deadline_ns) {
                                    .argument = this,
                                    .deadline_ns = deadline_ns});
     if (why == detail::unparked::timed_out) return false;
-  } while (!try_lock());
+    // Others may wait: who has woken us has taken their mark back.
+  } while (!try_write(writers_wait));
   mine.succeeded = true;
   return true;
 }
@@ -129,7 +133,8 @@ void shared_timed_mutex::unlock() noexcept {
     if (!state_.compare_exchange_weak(s, s & ~(writer | writers_wait), std::memory_order_acq_rel,
                                       std::memory_order_relaxed))
       continue;
-    if ((s & writers_wait) != 0) detail::unpark(writers_at, UINT32_MAX);
+    // One, which marks for all that wait: it does when it takes the lock, and when it waits again.
+    if ((s & writers_wait) != 0) detail::unpark(writers_at, 1);
     return;
   }
 }
@@ -168,22 +173,15 @@ bool shared_timed_mutex::try_admit_readers(std::uint32_t& seen, std::uint32_t ne
 // is when a writer marks it, which is then queued; and when a writer lets readers in: see unlock().
 void shared_timed_mutex::wake_a_writer() noexcept { detail::unpark(&state_, 1); }
 
-// Takes the mark of waiting writers back. Those who wait all the same look again, and mark again.
+// By a writer that leaves without the lock, and without having been woken for it. Where others are
+// parked the mark is theirs, and who leaves the lock wakes one of them; one that was woken, and is
+// on its way, marks again if it has to.
 void shared_timed_mutex::forget_writers() noexcept {
-  const void* const writers_at = &state_;
+  detail::unless_awaited(&state_, &no_writer_waits, this);
   std::uint32_t s = state_.load(std::memory_order_relaxed);
-  for (;;) {
-    // With a writer in it, the readers are its own to let in.
-    const bool admit = (s & readers_wait) != 0 && (s & writer) == 0;
-    const std::uint32_t next = s & ~writers_wait;
-    if (admit) {
-      if (!try_admit_readers(s, next & ~readers_wait)) continue;
-    } else if (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel,
-                                             std::memory_order_relaxed)) {
-      continue;
-    }
-    detail::unpark(writers_at, UINT32_MAX);
-    return;
+  // With a writer in it, or one that waits, the readers are its own to let in.
+  while ((s & readers_wait) != 0 && (s & (writer | writers_wait)) == 0) {
+    if (try_admit_readers(s, s & ~readers_wait)) return;
   }
 }
 

@@ -297,6 +297,107 @@ TEST(pthread_header, a_writer_that_its_runtime_has_not_outlived_holds_back_no_re
   pthread_rwlockattr_destroy(&writers_first);
 }
 
+void* write_for_a_while(void* lock) {
+  strata_pthread_rwlock_wrlock(static_cast<pthread_rwlock_t*>(lock));
+  strata_sched_yield();  // those that were woken look
+  strata_pthread_rwlock_unlock(static_cast<pthread_rwlock_t*>(lock));
+  return nullptr;
+}
+
+void* read_for_a_while(void* lock) {
+  strata_pthread_rwlock_rdlock(static_cast<pthread_rwlock_t*>(lock));
+  strata_sched_yield();
+  strata_pthread_rwlock_unlock(static_cast<pthread_rwlock_t*>(lock));
+  return nullptr;
+}
+
+TEST(pthread_header, unlocking_wakes_one_writer_at_a_time) {
+  for (const int kind : {PTHREAD_RWLOCK_DEFAULT_NP, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP}) {
+    strata::runtime rt(workers(1));
+    rt.run([&] {
+      constexpr unsigned many = strata::test::scaled(500, 200);
+      pthread_rwlockattr_t attributes;
+      pthread_rwlockattr_init(&attributes);
+      pthread_rwlockattr_setkind_np(&attributes, kind);
+      pthread_rwlock_t lock;
+      ASSERT_EQ(strata_pthread_rwlock_init(&lock, &attributes), 0);
+      ASSERT_EQ(strata_pthread_rwlock_wrlock(&lock), 0);
+      std::vector<pthread_t> all(many);
+      for (unsigned i = 0; i < many; ++i) {
+        auto* const what = i % 10 == 9 ? read_for_a_while : write_for_a_while;
+        ASSERT_EQ(strata_pthread_create(&all[i], nullptr, what, &lock), 0);
+      }
+      // The only worker: all wait afterwards.
+      const auto waits = [&] { return rt.stats().total().suspensions; };
+      while (waits() < many) strata_sched_yield();
+      const std::uint64_t before = waits();
+      ASSERT_EQ(strata_pthread_rwlock_unlock(&lock), 0);
+      for (const pthread_t t : all) ASSERT_EQ(strata_pthread_join(t, nullptr), 0);
+      EXPECT_LE(waits() - before, 4U * many);
+      pthread_rwlockattr_destroy(&attributes);
+    });
+  }
+}
+
+// Nobody is forgotten, whoever comes, gives up or is let in at the same time.
+TEST(pthread_header, readers_and_writers_all_have_their_turn) {
+  for (const int kind : {PTHREAD_RWLOCK_DEFAULT_NP, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP}) {
+    for (const unsigned n : {1U, 2U, 4U}) {
+      strata::runtime rt(workers(n));
+      rt.run([&] {
+        pthread_rwlockattr_t attributes;
+        pthread_rwlockattr_init(&attributes);
+        pthread_rwlockattr_setkind_np(&attributes, kind);
+        pthread_rwlock_t lock;
+        ASSERT_EQ(strata_pthread_rwlock_init(&lock, &attributes), 0);
+        std::atomic<int> reading{0}, writing{0}, wrong{0};
+        const auto read = [&] {
+          ++reading;
+          wrong += writing != 0 ? 1 : 0;
+          strata::this_thread::yield();
+          --reading;
+          strata_pthread_rwlock_unlock(&lock);
+        };
+        const auto write = [&] {
+          wrong += ++writing != 1 || reading != 0 ? 1 : 0;
+          strata::this_thread::yield();
+          --writing;
+          strata_pthread_rwlock_unlock(&lock);
+        };
+        const auto turn = [&](int which) {
+          timespec soon{};
+          clock_gettime(CLOCK_REALTIME, &soon);
+          switch (which % 7) {
+            case 0:
+              if (strata_pthread_rwlock_timedwrlock(&lock, &soon) == 0) write();
+              break;
+            case 1:
+              if (strata_pthread_rwlock_timedrdlock(&lock, &soon) == 0) read();
+              break;
+            case 2:
+              if (strata_pthread_rwlock_wrlock(&lock) == 0) write();
+              break;
+            default:
+              if (strata_pthread_rwlock_rdlock(&lock) == 0) read();
+          }
+        };
+        std::vector<strata::thread> all;
+        for (int i = 0; i < strata::test::scaled(500, 50); ++i) {
+          all.emplace_back([&, i] {
+            for (int k = 0; k < 20; ++k) turn(i + 3 * k);
+          });
+        }
+        for (strata::thread& t : all) t.join();
+        EXPECT_EQ(wrong, 0);
+        EXPECT_EQ(strata_pthread_rwlock_trywrlock(&lock), 0);
+        EXPECT_EQ(strata_pthread_rwlock_unlock(&lock), 0);
+        EXPECT_EQ(strata_pthread_rwlock_destroy(&lock), 0);
+        pthread_rwlockattr_destroy(&attributes);
+      });
+    }
+  }
+}
+
 TEST(pthread_header, a_cancellation_comes_while_a_runtime_ends) {
   sem_t never;
   ASSERT_EQ(strata_sem_init(&never, 0, 0), 0);
