@@ -40,7 +40,9 @@ bool runs(void* once) {
 void end_once(pthread_once_t* once, int how) noexcept {
   // Release: what it initialised.
   std::atomic_ref(*once).store(how, std::memory_order_release);
-  unpark(once, UINT32_MAX);
+  // One is enough to try again: it looks before it can leave, and whoever was quicker wakes another
+  // in its turn.
+  unpark(once, how == once_done ? UINT32_MAX : 1);
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ bool once_flag::begin() {
 
 void once_flag::end(bool done) noexcept {
   state_.store(done ? done_ : nothing, std::memory_order_release);
-  detail::unpark(this, UINT32_MAX);
+  // One is enough to make the next call: it looks before it can leave, and whoever was quicker
+  // wakes another in its turn.
+  detail::unpark(this, done ? UINT32_MAX : 1);
 }
 
 }  // namespace strata

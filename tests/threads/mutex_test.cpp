@@ -387,6 +387,27 @@ TEST(shared_mutex, a_writer_that_gives_up_wakes_no_other) {
   EXPECT_LE(waits, 4U * many);
 }
 
+TEST(call_once, a_call_that_throws_lets_one_other_try) {
+  runtime rt(with_workers(1));
+  once_flag once;
+  int tried = 0;
+  const std::uint64_t waits = waits_while(
+      rt, many,
+      [&](int) {
+        try {
+          call_once(once, [&] {
+            this_thread::yield();  // those that were woken look
+            ++tried;
+            throw std::runtime_error("again");
+          });
+        } catch (const std::runtime_error&) {
+        }
+      },
+      [] {});
+  EXPECT_EQ(tried, many);
+  EXPECT_LE(waits, 3U * many);
+}
+
 // As an unlock() of a mutex does that lay there, which may be late.
 TEST(shared_mutex, a_reader_is_not_let_in_by_whoever_wakes_an_address) {
   runtime rt(with_workers(1));
