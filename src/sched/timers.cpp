@@ -31,8 +31,12 @@ void timers::add(entry& e, std::int64_t deadline_ns) {
     e.where = entries_.emplace(deadline_ns, &e);
     e.armed = true;
     count_.fetch_add(1, std::memory_order_seq_cst);
-    first = e.where == entries_.begin();
-    if (first && clock_ == nullptr) changes_.fetch_add(1, std::memory_order_release);
+    if (clock_ != nullptr) {
+      first = e.where == entries_.begin();
+    } else if (first = deadline_ns < sleeps_until_ns_; first) {
+      sleeps_until_ns_ = deadline_ns;
+      changes_.fetch_add(1, std::memory_order_release);
+    }
   }
   if (!first) return;
   if (clock_ == nullptr)
@@ -89,9 +93,10 @@ void timers::run() {
   while (!stopping_) {
     fire_until(os::now_ns());
     const std::uint32_t seen = changes_.load(std::memory_order_acquire);
-    const std::int64_t sleep_ns =
-        entries_.empty() ? os::futex_forever_ns
-                         : std::max<std::int64_t>(entries_.begin()->first - os::now_ns(), 0);
+    sleeps_until_ns_ = entries_.empty() ? INT64_MAX : entries_.begin()->first;
+    const std::int64_t sleep_ns = sleeps_until_ns_ == INT64_MAX
+                                      ? os::futex_forever_ns
+                                      : std::max<std::int64_t>(sleeps_until_ns_ - os::now_ns(), 0);
     lock.unlock();
     os::blocking_futex_wait(changes_, seen, sleep_ns);
     lock.lock();

@@ -67,6 +67,10 @@ class timers {
   std::multimap<std::int64_t, entry*> entries_;
   std::atomic<std::size_t> count_{0};
   os::futex_word changes_{0};
+  // The thread: with the lock, it sleeps until then at most, if it sleeps. A deadline that is
+  // removed leaves it: who waits for a later one next, as one who is always woken in time does,
+  // wakes nobody. Before it looks for the first time it need not be woken.
+  std::int64_t sleeps_until_ns_ = INT64_MIN;
   bool stopping_ = false;
   std::thread thread_;
 };
