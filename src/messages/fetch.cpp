@@ -7,6 +7,7 @@
 
 #include "cluster/words/pieces.hpp"
 #include "cluster/words/retry_without_memory.hpp"
+#include "messages/giving_way.hpp"
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
 #include "messages/run_for_others.hpp"
@@ -32,6 +33,17 @@ constexpr std::size_t alone_min = std::size_t{256} << 10;
 constexpr std::size_t pull_bytes = 8 * piece_bytes_max;
 constexpr std::size_t under_way_max = 2 * pull_bytes;
 
+static_assert(read_in_handler_max <= copied_at_once && make_room_in_handler_max <= copied_at_once);
+
+// Within what has been reserved: see has_room_for().
+void make_room(std::vector<std::byte>& whole, std::size_t bytes) {
+  while (whole.size() + copied_at_once < bytes) {
+    whole.resize(whole.size() + copied_at_once);
+    give_way_to_others();
+  }
+  whole.resize(bytes);
+}
+
 }  // namespace
 
 void messenger::begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
@@ -47,7 +59,7 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
   auto begin = [this, offer, &receive, reads, chosen] {
     std::span<std::byte> into = receive.into;
     if (receive.whole != nullptr) {
-      receive.whole->resize(receive.info.bytes);  // see has_room_for()
+      make_room(*receive.whole, receive.info.bytes);
       into = *receive.whole;
     }
     into = into.first(receive.info.bytes);
@@ -111,10 +123,17 @@ void messenger::fetch_by_reading(const arrival::offered& offer, request& receive
 
 bool messenger::read_part(const arrival::offered& offer, std::size_t offset,
                           std::span<std::byte> into) {
-  if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
-                    offer.address + offset, into.data(), into.size()))
-    return false;
-  paths_.bytes_copied.fetch_add(into.size(), memory_order_relaxed);
+  const std::size_t bytes = into.size();
+  while (!into.empty()) {
+    if (into.size() != bytes) give_way_to_others();
+    const std::span<std::byte> part = into.first(std::min(into.size(), copied_at_once));
+    if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
+                      offer.address + offset, part.data(), part.size()))
+      return false;
+    offset += part.size();
+    into = into.subspan(part.size());
+  }
+  paths_.bytes_copied.fetch_add(bytes, memory_order_relaxed);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "messages/giving_way.hpp"
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
 #include "messages/run_for_others.hpp"
@@ -85,7 +86,12 @@ bool messenger::read_together(const joint& j, const arrival::offered& offer, net
                  .mark = mark.value,
                  .process = own_process()});
   bool whole = true;
-  for (unsigned piece = 0; (piece = c.claim(pieces)) != c.none;) whole = whole && read(piece);
+  for (;;) {
+    give_way_to_others();  // with no piece claimed, which the helper may copy meanwhile
+    const unsigned piece = c.claim(pieces);
+    if (piece == c.none) break;
+    whole = whole && read(piece);
+  }
   wait_for_helper(c, offer);
   const unsigned left = c.left_over(pieces);
   if (left == c.none) return whole;

@@ -63,6 +63,7 @@ TEST_P(message_jobs, stop_everywhere) { run("stops"); }
 TEST_P(message_jobs, share_the_best) { run("bests"); }
 TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
 TEST_P(message_jobs, use_registered_memory) { run("registered"); }
+TEST_P(message_jobs, let_others_run_while_a_large_one_is_read) { run("large-gives-way"); }
 
 // Each with one worker, which computes; there "polling" would hear nothing.
 class message_jobs_at_work : public launch_test::in_several_ways {};

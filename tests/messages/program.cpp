@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
       {"kept-memory", kept_memory},
       {"killed-while-it-helps", killed_while_it_helps},
       {"large", large},
+      {"large-gives-way", large_gives_way},
       {"lost", lost},
       {"lost-in-the-middle", lost_in_the_middle},
       {"lost-with-forks", lost_with_forks},

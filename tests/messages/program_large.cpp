@@ -131,7 +131,44 @@ void send_all_in_one(endpoint_id to) {
   mine.send(to, 2, bytes_in(out));
 }
 
+constexpr std::size_t bytes_read_in_turns = std::size_t{32} << 20;
+void send_two(endpoint_id to) {
+  endpoint mine;
+  const std::vector<std::byte> bytes(bytes_read_in_turns, std::byte{7});
+  for (const message_tag tag : {1, 2}) mine.send(to, tag, bytes);
+}
+
 }  // namespace
+
+// Others of the receiver's worker have turns while it reads, or makes room. Within a process a copy
+// is its thread's work as any other.
+void large_gives_way(runtime& rt) {
+  rt.run([] {
+    if (num_nodes() == 1) return;
+    endpoint& mine = this_thread::endpoint();
+    remote_thread sender(last_node(), call<send_two>(mine.id()));
+    std::atomic<bool> has_ended = false;
+    std::atomic<unsigned> turns = 0;
+    thread other([&] {
+      for (; !has_ended; ++turns) this_thread::yield();
+    });
+    std::vector<std::byte> into(bytes_read_in_turns);
+    (void)mine.wait_probe(any_endpoint, 1);  // from here on nothing has to be waited for
+    unsigned before = turns;
+    (void)mine.receive(into, any_endpoint, 1);
+    const unsigned while_read = turns - before;
+    (void)mine.wait_probe(any_endpoint, 2);
+    before = turns;
+    const message m = mine.receive_message(any_endpoint, 2);
+    const unsigned while_there_is_made_room = turns - before;
+    has_ended = true;
+    other.join();
+    require(while_read != 0, "a turn while a message is read");
+    require(while_there_is_made_room >= bytes_read_in_turns >> 21, "turns while room is made");
+    require(m.content == into, "what was sent");
+    sender.join();
+  });
+}
 
 void large(runtime& rt) {
   rt.run([] {
