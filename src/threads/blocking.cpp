@@ -44,21 +44,27 @@ class pool {
   explicit pool(pool* forgotten = nullptr) : forgotten_(forgotten) {}
 
   void add(blocking_call& call) {
+    // Told without the lock, which the thread takes as soon as it wakes up.
+    if (queue(call)) more_.notify_one();
+  }
+
+ private:
+  // True: a thread waits for it, and is to be told.
+  bool queue(blocking_call& call) {
     const std::lock_guard lock(mutex_);
     (last_ != nullptr ? last_->next : first_) = &call;
     last_ = &call;
     ++waiting_;
-    if (waiting_ <= idle_) {
-      more_.notify_one();
-    } else if (threads_ < threads_max && !begin_thread() && threads_ == 0) {
+    if (waiting_ <= idle_) return true;
+    if (threads_ < threads_max && !begin_thread() && threads_ == 0) {
       // Nobody would come for it. It is the only one: a thread ends when none waits.
       first_ = last_ = nullptr;
       --waiting_;
       finish(call, is_refused);
     }
+    return false;
   }
 
- private:
   // False: refused by the system. Here nothing may be thrown: the caller's stack is given up.
   bool begin_thread() {
     const os::no_signals there;

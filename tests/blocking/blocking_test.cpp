@@ -2,8 +2,10 @@
 #include "strata/blocking.hpp"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "../common/refuse_threads.hpp"
@@ -64,6 +67,25 @@ TEST(blocking_call, leaves_the_worker_to_others) {
     close(ends[0]);
     close(ends[1]);
   });
+}
+
+// Times that the kernel thread has waited since it asked last.
+long waits_since() {
+  static thread_local long before = 0;
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw - std::exchange(before, used.ru_nvcsw);
+}
+
+// For the call, and not for whoever has handed it over as well.
+TEST(blocking_call, makes_its_kernel_thread_wait_once) {
+  runtime rt(with_workers(2));
+  std::vector<long> waits;
+  rt.run([&] {
+    for (int i = 0; i < 301; ++i) waits.push_back(blocking(waits_since));
+  });
+  std::ranges::nth_element(waits, waits.begin() + 150);
+  EXPECT_LE(waits[150], 1);
 }
 
 TEST(blocking_call, of_more_threads_than_the_pool_has) {
