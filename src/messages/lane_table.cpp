@@ -80,7 +80,7 @@ match_list<request, 0> lane_table::end_in(part& p, lane& l, outcome how) noexcep
     const std::lock_guard lock(l.lock);
     is_news = l.open == outcome::done;
     l.open = how;
-    waited = std::exchange(l.waiting, {});
+    waited = l.waiting.take_all();
     waited.for_each([](request& r) { r.at = request::place::nowhere; });
   }
   // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still

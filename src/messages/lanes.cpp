@@ -71,7 +71,7 @@ void messenger::send_to_node(request& r) {
       if (what == load::nothing) {
         r.at = request::place::lane;
         r.on = to;
-        l.waiting.append(r);
+        l.waiting.add(r);
         if (l.awaits_news) tell_of_news(l);
         return;
       }
@@ -117,7 +117,7 @@ void messenger::transmit(lane& l, request& r, load what) {
 std::vector<request*> messenger::send_waiting(lane& l) {
   std::vector<request*> ended;
   while (!l.waiting.empty()) {
-    request& next = *l.waiting.first;
+    request& next = *l.waiting.first();
     // Before anything has changed.
     if (ended.size() == ended.capacity())
       cluster::retry_without_memory([&] { ended.reserve(2 * ended.size() + 1); });

@@ -171,7 +171,7 @@ void for_each_indexed_shape(F&& f) {
   (std::make_integer_sequence<unsigned, pattern_shapes - 1>());
 }
 
-// Messages that wait for a receive. Entry has `pattern from() const` and `match_links<Entry>
+// Messages that wait for a receive. Entry has `pattern as_sent() const` and `match_links<Entry>
 // links[pattern_shapes]`. All of them are in one list, for receives that leave everything open;
 // they are entered into the index of another shape from the first pattern of that shape on. Not
 // thread-safe.
@@ -179,6 +179,8 @@ template <class Entry>
 class waiting_messages {
  public:
   [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+  // The oldest; null: none.
+  [[nodiscard]] Entry* first() const noexcept { return all_.first; }
   // Counts them: for people and tests.
   [[nodiscard]] std::size_t size() const noexcept {
     std::size_t n = 0;
@@ -194,10 +196,17 @@ class waiting_messages {
     for_each_used([&](auto shape) { this->template table_of<shape>().remove(e); });
     all_.remove(e);
   }
+  // All of them, in their order; none is here then.
+  [[nodiscard]] match_list<Entry, open_shape> take_all() noexcept {
+    used_ = 0;
+    usual_.reset();
+    by_node_.reset();
+    return std::exchange(all_, {});
+  }
   // The oldest that fits; it stays. Null: none.
   [[nodiscard]] Entry* find(const pattern& wanted) {
     // Few need not be found by hashing, nor do those of who takes whatever comes.
-    if (all_.empty() || wanted.fits(all_.first->from())) return all_.first;
+    if (all_.empty() || wanted.fits(all_.first->as_sent())) return all_.first;
     if (all_.first == all_.last) return nullptr;
     const unsigned wanted_shape = wanted.shape();
     // The first is internal. There are few of these: one for each round of a group that is made.
@@ -225,12 +234,12 @@ class waiting_messages {
  private:
   [[nodiscard]] Entry* first_of_the_program() const noexcept {
     Entry* e = all_.first;
-    while (e != nullptr && e->from().is_internal()) e = e->links[open_shape].next;
+    while (e != nullptr && e->as_sent().is_internal()) e = e->links[open_shape].next;
     return e;
   }
   template <unsigned Shape>
   struct key_of {
-    pattern operator()(const Entry& e) const noexcept { return e.from().seen_as(Shape); }
+    pattern operator()(const Entry& e) const noexcept { return e.as_sent().seen_as(Shape); }
   };
   template <unsigned Shape>
   using table = match_index<Entry, Shape, key_of<Shape>>;

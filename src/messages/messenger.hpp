@@ -220,7 +220,7 @@ class messenger final : public cluster::visiting_protocol {
     return node < p.accounts.size() && p.accounts[node].seeks != nullptr;
   }
   // With the lane's lock. False: nothing of it waits.
-  bool send_out_of_turn(lane& l, wanted_patterns& wanted);
+  bool send_out_of_turn(lane& l, std::span<const pattern> asked, wanted_patterns& wanted);
   void tell_of_news(lane& l);
 
   void send_within(request& r);

@@ -160,7 +160,7 @@ messenger::ended_requests messenger::take_waiting(const std::exception_ptr& erro
     });
   });
   lanes_.for_each([&](lane& l) {
-    std::exchange(l.waiting, {}).for_each([&](request& r) {
+    l.waiting.take_all().for_each([&](request& r) {
       r.at = request::place::nowhere;
       ended.append(r);
     });

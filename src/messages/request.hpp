@@ -80,15 +80,16 @@ struct request {
   // ---- where it waits: under the lock of what it waits in ----
   enum class place : std::uint8_t { nowhere, receives, lane, messages, offered };
   place at = place::nowhere;
-  match_links<request> links[1];    // set when it is linked; so is the next
   std::uint64_t order;              // receive: among those; send that is offered: its number
   port* target = nullptr;           // send within the process: whose messages
   struct arrival* left;             // the same: what it left there, once it has
   std::shared_ptr<struct lane> on;  // send to another node: where it waits for room
+  // Its links are at the end, as most are never linked.
 
   [[nodiscard]] bool is_receive() const noexcept {
     return what == action::receive || what == action::probe;
   }
+  [[nodiscard]] pattern as_sent() const noexcept { return {info.source, info.tag}; }
   // Whose doing ends it; none: anybody's. A receive's may stand for all of a node.
   [[nodiscard]] endpoint_id other_end() const noexcept {
     return is_receive() ? wanted.source : info.target;
@@ -172,6 +173,11 @@ struct request {
   static constexpr std::uintptr_t ended = 1;
   static constexpr std::uintptr_t stack_mark = 2;
   std::atomic<std::uintptr_t> word_{pending};
+
+ public:
+  // Set when it is linked, as `order` is: a receive's and that of what has ended by the first, that
+  // of a send which waits for room by all.
+  match_links<request> links[pattern_shapes];
 };
 
 // A message that waits for a receive. What comes first is all that most of them touch.
@@ -203,7 +209,7 @@ struct arrival {
       std::copy(bytes.begin(), bytes.end(), std::get<few>(body).bytes.begin());
     }
   }
-  [[nodiscard]] pattern from() const noexcept { return {info.source, info.tag}; }
+  [[nodiscard]] pattern as_sent() const noexcept { return {info.source, info.tag}; }
   [[nodiscard]] request* sender() const noexcept {
     request* const* const r = std::get_if<request*>(&body);
     return r != nullptr ? *r : nullptr;

@@ -6,10 +6,10 @@
 // The receiver's side is an account of a port, the sender's the lane to it.
 // - The account is full (full_bytes) and somebody asks for what has not come from there: it sends
 //   kind::seek with that pattern. As the account gets full, with those of all who wait there.
-// - The lane looks once at all that waits in it, from the oldest on. What fits a pattern goes at
-//   once, as an envelope that takes no room, and behind it comes kind::sought: whether there was
-//   any. It remembers no pattern. If nothing was found, it says kind::sought once more when the
-//   next message has to wait there, unasked.
+// - The lane looks for it once in all that waits there, by hashing. The oldest that fits a pattern
+//   goes at once, as an envelope that takes no room, and behind it comes kind::sought: whether
+//   there was any. It remembers no pattern. If nothing was found, it says kind::sought once more
+//   when the next message has to wait there, unasked.
 // - What has been found, or has come to wait, is a reason to look again, for all who still wait:
 //   what fits several patterns may have been sent for the wrong one. So is who began to wait while
 //   an answer was under way.
@@ -22,7 +22,7 @@
 // is under way, so a loop of probes asks no faster than the other node answers.
 //
 // Order: what goes out of turn takes along all that its own endpoint has sent before, so of one
-// source the older messages always leave first, whatever their tags.
+// source the older messages always leave first, whatever their tags (out_of_turn.hpp).
 //
 // Bound: beyond its room a node sends what was asked for, an envelope for each receive and each
 // probe, and what its source had begun to send before, which is none of a thread that waits for
@@ -31,10 +31,11 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
+#include <vector>
 
 #include "cluster/words/retry_without_memory.hpp"
 #include "messages/messenger.hpp"
+#include "messages/out_of_turn.hpp"
 
 namespace strata::messages {
 
@@ -145,23 +146,10 @@ void messenger::on_sought(net::node_id from, cluster::reader& r) {
 
 // ---- the sender's side ----
 
-bool messenger::send_out_of_turn(lane& l, wanted_patterns& wanted) {
-  // Of each source the last one that somebody waits for.
-  std::unordered_map<endpoint_id, const request*> last;
-  l.waiting.for_each([&](const request& r) {
-    if (!wanted.empty() && wanted.take({r.info.source, r.info.tag}))
-      cluster::retry_without_memory([&] { last[r.info.source] = &r; });
-  });
-  if (last.empty()) return false;
-  l.waiting.for_each([&](request& r) {
-    const auto found = last.find(r.info.source);
-    if (found == last.end()) return;
-    if (found->second == &r) last.erase(found);
-    // Before it is posted, as in send_waiting().
-    l.waiting.remove(r);
-    transmit(l, r, load::sought);
-  });
-  return true;
+bool messenger::send_out_of_turn(lane& l, std::span<const pattern> asked, wanted_patterns& wanted) {
+  // Out of what waits before it is posted, as in send_waiting().
+  return take_out_of_turn(l.waiting, asked, wanted,
+                          [&](request& r) { transmit(l, r, load::sought); });
 }
 
 void messenger::on_seek(net::node_id from, cluster::reader& r) {
@@ -169,18 +157,20 @@ void messenger::on_seek(net::node_id from, cluster::reader& r) {
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from || r.empty())
     throw cluster::malformed("a search for messages that go elsewhere");
+  std::vector<pattern> asked;
   wanted_patterns wanted;
   while (!r.empty()) {
     const auto one = r.take<sought_pattern>();
     if (one.tag > any_tag) throw cluster::malformed("a search for a tag that there is not");
     const pattern p{endpoint_id::from_bits(one.source), static_cast<message_tag>(one.tag)};
+    cluster::retry_without_memory([&] { asked.push_back(p); });
     cluster::retry_without_memory([&] { wanted.add(p); });
   }
   const std::shared_ptr<lane> l = lanes_.find(target);
   if (l == nullptr) return;  // its end was told, and it is forgotten
   const std::lock_guard lock(l->lock);
   if (l->open != outcome::done || broken_.load(std::memory_order_acquire)) return;
-  const bool found = send_out_of_turn(*l, wanted);
+  const bool found = send_out_of_turn(*l, asked, wanted);
   if (!found) l->awaits_news = true;
   // With the lock, so that news come behind it.
   post(from, kind::sought, sought_head{target.bits(), 1, found ? 1U : 0U});

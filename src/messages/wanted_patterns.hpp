@@ -12,11 +12,11 @@ namespace strata::messages {
 
 class wanted_patterns {
  public:
-  [[nodiscard]] bool empty() const noexcept { return left_.empty(); }
   void add(const pattern& p) {
     ++left_[p];
     shapes_ |= 1U << p.shape();
   }
+  [[nodiscard]] bool has(const pattern& p) const { return left_.contains(p); }
   // Any of those that a message of this source and tag fits. False: there is none.
   bool take(const pattern& message) {
     for (unsigned shape = 0; shape < pattern_shapes; ++shape) {

@@ -18,7 +18,7 @@ endpoint_id endpoint_of(node_id_t node, std::uint64_t number) {
 void append_to(lane& l, request& r) {
   const std::lock_guard lock(l.lock);
   r.at = request::place::lane;
-  l.waiting.append(r);
+  l.waiting.add(r);
 }
 
 TEST(lanes, there_is_one_to_each_endpoint) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/out_of_turn.hpp"
 #include "messages/port.hpp"
 #include "messages/request.hpp"
 
@@ -26,7 +27,11 @@ struct posted {
 struct waiting {
   match_links<waiting> links[pattern_shapes];
   pattern sent_as;
-  pattern from() const { return sent_as; }
+  pattern as_sent() const {
+    ++looks;
+    return sent_as;
+  }
+  inline static unsigned long looks = 0;  // at any of them
 };
 
 endpoint_id endpoint_at(node_id_t node, std::uint64_t number) {
@@ -304,6 +309,77 @@ TEST(matching_shapes, of_two_messages_the_first_goes_to_the_receive) {
 TEST(matching_memory, is_what_it_was_before_anybody_asked_for_a_node) {
   EXPECT_LE(sizeof(port), 192U);
   EXPECT_LE(sizeof(arrival), 208U);
+}
+
+// ---- what leaves before its turn ----
+
+wanted_patterns all_of(const std::vector<pattern>& asked) {
+  wanted_patterns wanted;
+  for (const pattern& p : asked) wanted.add(p);
+  return wanted;
+}
+
+// Of each source the program's older ones before, and of what is asked for as much as there is.
+TEST_P(matching, sends_what_is_asked_for_in_the_order_of_its_source) {
+  choice c{.many = GetParam()};
+  for (int round = 0; round < 300; ++round) {
+    waiting_messages<waiting> table;
+    std::list<waiting> plain;
+    for (std::uint64_t n = c.random() % 50; n > 0; --n) {
+      plain.emplace_back().sent_as = c.message();
+      table.add(plain.back());
+    }
+    std::vector<pattern> asked;
+    for (std::uint64_t n = 1 + c.random() % 4; n > 0; --n) asked.push_back(c.wanted());
+    const auto is_asked_for = [&](const waiting& w) {
+      return std::ranges::any_of(asked, [&](const pattern& p) { return fits(p, w.sent_as); });
+    };
+    const bool is_any = std::ranges::any_of(plain, is_asked_for);
+    wanted_patterns wanted = all_of(asked);
+    std::vector<const waiting*> sent;
+    EXPECT_EQ(take_out_of_turn(table, asked, wanted, [&](const waiting& w) { sent.push_back(&w); }),
+              is_any);
+    EXPECT_EQ(std::ranges::any_of(sent, [&](const waiting* w) { return is_asked_for(*w); }),
+              is_any);
+    EXPECT_EQ(table.size() + sent.size(), plain.size());
+    const auto has_gone = [&](const waiting& w) { return std::ranges::count(sent, &w) != 0; };
+    for (auto w = plain.begin(); w != plain.end(); ++w) {
+      if (!has_gone(*w)) continue;
+      const bool is_internal = w->sent_as.is_internal();
+      for (auto older = plain.begin(); older != w; ++older) {
+        if (older->sent_as.source != w->sent_as.source) continue;
+        if (is_internal ? older->sent_as != w->sent_as : older->sent_as.is_internal()) continue;
+        EXPECT_TRUE(has_gone(*older));
+        EXPECT_LT(std::ranges::find(sent, &*older), std::ranges::find(sent, &*w));
+      }
+    }
+    if (!sent.empty()) {
+      EXPECT_TRUE(is_asked_for(*sent.back())) << "more than was asked for";
+    }
+  }
+}
+
+// A receiver that asks for the newest of many, again and again.
+TEST(out_of_turn, looks_at_what_goes_however_much_waits) {
+  constexpr unsigned many = 10'000, taken = 1'000;
+  waiting_messages<waiting> table;
+  std::vector<waiting> all(many);
+  for (unsigned i = 0; i < many; ++i) {
+    all[i].sent_as = {endpoint_at(1, 1 + i), i};
+    table.add(all[i]);
+  }
+  const auto take = [&](unsigned i) {
+    const std::vector<pattern> asked{{any_endpoint, i}};
+    wanted_patterns wanted = all_of(asked);
+    std::vector<const waiting*> sent;
+    EXPECT_TRUE(
+        take_out_of_turn(table, asked, wanted, [&](const waiting& w) { sent.push_back(&w); }));
+    EXPECT_EQ(sent, std::vector<const waiting*>{&all[i]});
+  };
+  take(many - 1);  // makes the indexes
+  const unsigned long before = waiting::looks;
+  for (unsigned i = 0; i < taken; ++i) take(many - 2 - i);
+  EXPECT_LT((waiting::looks - before) / taken, 50U);
 }
 
 }  // namespace
