@@ -2,8 +2,11 @@
 // The kernel is asked without waiting, before and after a wait, and has the say.
 #include "pthread/preload/polls.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +15,7 @@
 
 #include "os/clock.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
+#include "pthread/preload/elsewhere.hpp"
 #include "pthread/preload/masked.hpp"
 #include "pthread/preload/select_reach.hpp"
 #include "pthread/preload/wait_set.hpp"
@@ -55,6 +59,44 @@ const timespec* to_time(int timeout_ms, timespec& room) noexcept {
   return &room;
 }
 
+// A set is told of each of its descriptors by a system call, for each wait. Where they are many, a
+// kernel thread waits for all of them by the call itself, as natively: but few such threads, which
+// others need, too. All further waits have sets.
+class wait_for_many {
+ public:
+  wait_for_many(const pollfd* fds, std::size_t count) noexcept
+      : is_begun_(are_many(fds, count) && begin()) {}
+  ~wait_for_many() {
+    if (is_begun_) in_progress.fetch_sub(1, std::memory_order_relaxed);
+  }
+  wait_for_many(const wait_for_many&) = delete;
+  wait_for_many& operator=(const wait_for_many&) = delete;
+  explicit operator bool() const noexcept { return is_begun_; }
+
+ private:
+  static constexpr std::ptrdiff_t many = 12;
+  static constexpr int at_once_max = 64;
+
+  static bool are_many(const pollfd* fds, std::size_t count) noexcept {
+    return std::count_if(fds, fds + count, [](const pollfd& p) { return p.fd >= 0; }) >= many;
+  }
+  static bool begin() noexcept {
+    if (in_progress.fetch_add(1, std::memory_order_relaxed) < at_once_max) return true;
+    in_progress.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  // A child has none of those who wait.
+  [[gnu::constructor(101)]] static void watch_forks() {
+    pthread_atfork(nullptr, nullptr, [] { in_progress.store(0, std::memory_order_relaxed); });
+  }
+
+  // Relaxed: a number, by which nothing else is found.
+  static constinit std::atomic<int> in_progress;
+  const bool is_begun_;
+};
+
+constinit std::atomic<int> wait_for_many::in_progress{0};
+
 // Asks `look(timeout)`, which waits for so long at most, until it does not say 0 or the time is
 // over. `fds` tells what to wait for meanwhile.
 template <class Look>
@@ -65,14 +107,17 @@ int look_until(std::int64_t deadline_ns, const pollfd* fds, std::size_t count, c
     posix::act_on_cancellation();
     if (const int n = look(&at_once); n != 0) return n;
   }
+  const auto look_to_the_end = [&] {
+    const timespec left = to_time(deadline_ns - os::now_ns());
+    return look(deadline_ns == detail::parking::never ? nullptr : &left);
+  };
+  if (const wait_for_many there(fds, count); there)
+    return elsewhere(look_to_the_end, ended_by::handlers);
   wait_set set(fds, count);
   for (;;) {
     const wait_set::outcome end = set.wait(deadline_ns);
     if (end == wait_set::outcome::handled) return detail::fail_with(EINTR);
-    if (end == wait_set::outcome::impossible) {
-      const timespec left = to_time(deadline_ns - os::now_ns());
-      return look(deadline_ns == detail::parking::never ? nullptr : &left);
-    }
+    if (end == wait_set::outcome::impossible) return look_to_the_end();
     if (const int n = look(&at_once); n != 0 || end == wait_set::outcome::late) return n;
   }
 }

@@ -63,6 +63,13 @@ void cancellation() {
     std::array<pollfd, 2> fds{{{p.in, POLLIN, 0}, {server.fd, POLLIN, 0}}};
     poll(fds.data(), fds.size(), -1);
   });
+  const std::array<a_pipe, 20> many;
+  const auto poll_many = [&] {
+    std::array<pollfd, 20> fds{};
+    for (std::size_t i = 0; i < many.size(); ++i) fds[i] = {many[i].in, POLLIN, 0};
+    return poll(fds.data(), fds.size(), -1);
+  };
+  cancelled(poll_many);
   cancelled([&] {
     fd_set reads;
     FD_ZERO(&reads);
@@ -136,6 +143,10 @@ void interruption() {
   pollfd one{p.in, POLLIN, 0};
   signalled(
       SA_RESTART, [&] { interrupted(poll(&one, 1, -1)); }, never);
+  std::array<pollfd, 20> many{};
+  many.fill(one);
+  signalled(
+      SA_RESTART, [&] { interrupted(poll(many.data(), many.size(), -1)); }, never);
   const timeval long_time{3600, 0};
   SAME(setsockopt(s.in, SOL_SOCKET, SO_RCVTIMEO, &long_time, sizeof long_time), 0);
   signalled(

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
       part{"timeouts", &timeouts},
       part{"polls", &polls},
       part{"selects", &selects},
+      part{"sets_of_many", &sets_of_many},
       part{"select_beyond", &select_beyond},
       part{"epolls", &epolls},
       part{"counters_and_timers", &counters_and_timers},

@@ -18,6 +18,7 @@ void several_messages();
 void timeouts();
 void polls();
 void selects();
+void sets_of_many();
 void select_beyond();
 void epolls();
 void counters_and_timers();

@@ -4,17 +4,28 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <ctime>
 #include <thread>
+#include <vector>
 
 #include "parts.hpp"
 #include "support.hpp"
+
+static std::atomic<int> watched{0};
+
+// In front of the C library's, also for libraries.
+extern "C" int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept {
+  ++watched;
+  return static_cast<int>(syscall(SYS_epoll_ctl, set, what, fd, event));
+}
 
 namespace descriptors {
 
@@ -122,6 +133,67 @@ void selects() {
     SAME(select(none + 1, &reads, nullptr, nullptr, nullptr), -1);
     SAME(errno, EBADF);
   }).join();
+}
+
+// Not one after the other: what a wait costs does not grow with system calls.
+void sets_of_many() {
+  const std::array<a_pipe, 40> pipes;
+  const auto all = [&] {
+    std::vector<pollfd> fds;
+    for (const a_pipe& p : pipes) fds.push_back({p.in, POLLIN, 0});
+    return fds;
+  };
+  const auto reads_of_all = [&](fd_set& reads) {
+    FD_ZERO(&reads);
+    for (const a_pipe& p : pipes) FD_SET(p.in, &reads);
+    return std::max(pipes.front().in, pipes.back().in) + 1;
+  };
+  const a_pipe& one = pipes[17];
+  const int before = watched;
+  beside(
+      [&] {
+        std::vector<pollfd> fds = all();
+        SAME(poll(fds.data(), fds.size(), -1), 1);
+        SAME(fds[17].revents, POLLIN);
+        SAME(fds[16].revents, 0);
+      },
+      [&] { put(one.out); });
+  get(one.in);
+  beside(
+      [&] {
+        fd_set reads;
+        timeval long_time{3600, 0};
+        SAME(select(reads_of_all(reads), &reads, nullptr, nullptr, &long_time), 1);
+        SAME(FD_ISSET(one.in, &reads), true);
+        SAME(FD_ISSET(pipes[16].in, &reads), false);
+        SAME(long_time.tv_sec >= 3000, true);
+      },
+      [&] { put(one.out); });
+  get(one.in);
+  std::thread([&] {
+    std::vector<pollfd> fds = all();
+    takes_its_time([&] { SAME(poll(fds.data(), fds.size(), 20), 0); });
+    fd_set reads;
+    timeval little{0, 20'000};
+    const int top = reads_of_all(reads);
+    takes_its_time([&] { SAME(select(top, &reads, nullptr, nullptr, &little), 0); });
+    SAME(FD_ISSET(one.in, &reads), false);
+  }).join();
+  SAME(watched - before < static_cast<int>(pipes.size()), true);
+  // More at once than kernel threads wait for.
+  std::vector<std::thread> others;
+  std::atomic<int> asking{0};
+  for (int i = 0; i < 100; ++i) {
+    others.emplace_back([&] {
+      std::vector<pollfd> fds = all();
+      ++asking;
+      SAME(poll(fds.data(), fds.size(), -1), 1);
+    });
+  }
+  while (asking != 100) sched_yield();
+  let_others_wait();
+  put(one.out);
+  for (std::thread& t : others) t.join();
 }
 
 // More descriptors than the sets have room for: the process has not as many.
