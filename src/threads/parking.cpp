@@ -31,6 +31,7 @@ struct request {
   const parking& how;
   waiter w;
   std::exception_ptr failure{};  // there is no deadline for it, and it does not wait
+  bool is_late = false;          // its time had passed: it has let others run, and nobody knows it
 };
 
 // Null: nobody but who wakes the address. A thread of pthread.h has signals to look after in all of
@@ -41,6 +42,13 @@ thread_block* block_for(const parking& how) {
     b = how.interruptible ? current_block() : current_block_if_any();
   if (how.interruptible) return b;
   return b != nullptr && b->extras != nullptr && b->extras->at_wake != nullptr ? b : nullptr;
+}
+
+// What has passed is no time to wait for; a clock that can be set is asked.
+bool has_passed(const parking& how, const timers& clock) {
+  const std::int64_t now_ns = clock.now_ns();
+  return how.deadline_ns <= now_ns &&
+         (how.look_again == nullptr || how.look_again(how.look_again_argument) <= now_ns);
 }
 
 // With the stack given up, or by a thread from outside: queues the waiter unless there is no reason
@@ -63,7 +71,15 @@ bool enqueue(request& r, timers* clock) {
     // A timer or an interruption may come at once; the waiter then takes itself out of the queue,
     // for which it needs the lock that we hold.
     bool queues = true;
-    if (clock != nullptr && how.deadline_ns != parking::never) {
+    stack* late = nullptr;
+    const bool has_end = clock != nullptr && how.deadline_ns != parking::never;
+    if (has_end && has_passed(how, *clock)) {
+      queues = false;
+      if (r.w.decide(unparked::timed_out)) {
+        r.is_late = true;
+        late = r.w.who;
+      }
+    } else if (has_end) {
       try {
         clock->add(r.w, how.deadline_ns);
       } catch (...) {
@@ -79,6 +95,9 @@ bool enqueue(request& r, timers* clock) {
     if (queues) q.append(r.w);
     q.lock.unlock();
     if (then != nullptr) then(then_argument);
+    // By the timers' thread it would take two wake-ups of the kernel's. Others have their turn
+    // first: it may ask again and again whether they have done something.
+    if (late != nullptr) make_ready(*late);
     return true;
   }
   q.lock.unlock();
@@ -227,6 +246,7 @@ unparked park(const parking& how) {
   }
   if (why == unparked::refused) return why;
   if (r.w.block != nullptr) end_wait(*r.w.block);
+  if (r.is_late) return why;
   if (how.deadline_ns != parking::never && r.w.who != nullptr)
     this_place().owner->deadlines.remove(r.w);
   if (why != unparked::woken) take_out(r.w);

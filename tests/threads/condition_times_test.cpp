@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for condition variables whose time is further away than clocks count.
+// Waits until a time that is further away than clocks count, or that has passed.
+#include <sys/types.h>
+
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <type_traits>
 
 #include "../sched/support.hpp"
 #include "strata/condition_variable.hpp"
+#include "strata/future.hpp"
+#include "strata/mutex.hpp"
+#include "strata/semaphore.hpp"
 #include "strata/stop_token.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 // For longer than the clock counts: it is notified, and does not time out.
 template <class Condition>
@@ -97,6 +108,54 @@ TEST(condition_variable, waits_until_the_last_time) {
 TEST(condition_variable_any, waits_until_the_last_time) {
   expect_no_timeout_before<condition_variable_any>(steady_hours::max());
   expect_no_timeout_before<condition_variable_any>(std::chrono::sys_seconds::max());
+}
+
+// Of this process's threads, the one that looks after deadlines; 0: there is none.
+pid_t timers_thread() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream name(entry.path() / "comm");
+    std::string line;
+    if (std::getline(name, line) && line == "strata-timers")
+      return static_cast<pid_t>(std::stoi(entry.path().filename()));
+  }
+  return 0;
+}
+
+// Whoever asks in a loop lets others run, also where there is one worker.
+TEST(deadline, that_has_passed_is_waited_for_by_no_thread_of_the_systems) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    timed_mutex held;
+    shared_timed_mutex shared;
+    binary_semaphore none(0);
+    mutex m;
+    condition_variable never;
+    condition_variable_any never_of_any;
+    promise<void> promised;
+    auto result = promised.get_future();
+    held.lock();
+    shared.lock();
+    thread([&] {
+      for (int i = 0; i < 100; ++i) {
+        EXPECT_FALSE(held.try_lock_for(0s));
+        EXPECT_FALSE(shared.try_lock_for(0s));
+        EXPECT_FALSE(shared.try_lock_shared_for(-1s));
+        EXPECT_FALSE(none.try_acquire_for(0s));
+        EXPECT_FALSE(none.try_acquire_until(std::chrono::system_clock::now()));
+        std::unique_lock lock(m);
+        EXPECT_EQ(never.wait_for(lock, 0s), cv_status::timeout);
+        EXPECT_FALSE(never_of_any.wait_for(lock, 0s, [] { return false; }));
+        EXPECT_TRUE(lock.owns_lock());
+      }
+    }).join();
+    held.unlock();
+    shared.unlock();
+    thread other([&] { promised.set_value(); });
+    while (result.wait_for(0s) != std::future_status::ready) {
+    }
+    other.join();
+    EXPECT_EQ(timers_thread(), 0);
+  });
 }
 
 }  // namespace
