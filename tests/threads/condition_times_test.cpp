@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits until a time that is further away than clocks count, or that has passed.
+// Waits until a time that is further away than clocks count, that has passed, or that is not
+// reached.
 #include <sys/types.h>
 
 #include <chrono>
@@ -121,6 +122,16 @@ pid_t timers_thread() {
   return 0;
 }
 
+// How often it has gone to sleep.
+long sleeps_of(pid_t thread) {
+  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+  const std::string what = "voluntary_ctxt_switches:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(what)) return std::stol(line.substr(what.size()));
+  }
+  return -1;
+}
+
 // Whoever asks in a loop lets others run, also where there is one worker.
 TEST(deadline, that_has_passed_is_waited_for_by_no_thread_of_the_systems) {
   runtime rt(with_workers(1));
@@ -155,6 +166,29 @@ TEST(deadline, that_has_passed_is_waited_for_by_no_thread_of_the_systems) {
     }
     other.join();
     EXPECT_EQ(timers_thread(), 0);
+  });
+}
+
+TEST(deadline, that_is_not_reached_wakes_no_thread_each_time) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    constexpr int rounds = 2000;
+    binary_semaphore ball(0), back(0);
+    thread player([&] {
+      for (int i = 0; i < rounds; ++i) {
+        EXPECT_TRUE(ball.try_acquire_for(1h));
+        back.release();
+      }
+    });
+    for (int i = 0; i < rounds; ++i) {
+      ball.release();
+      back.acquire();
+      // Each wait has time to wake somebody.
+      if (i % 100 == 0) this_thread::sleep_for(1us);
+    }
+    player.join();
+    ASSERT_NE(timers_thread(), 0);
+    EXPECT_LE(sleeps_of(timers_thread()), 100);
   });
 }
 
