@@ -37,10 +37,10 @@ class condition_queue {
  public:
   unparked wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns);
   void notify(unsigned count) noexcept;
-  // Wakes who waits with a stop token, and never suspends the caller: std::stop_callback tells
+  // Wakes who waits with that question, and never suspends the caller: std::stop_callback tells
   // threads apart by OS thread, so its callbacks must end on the one that they began on. Reads
-  // nothing of the queue but its address.
-  void notify_stopped() noexcept { unpark(this, UINT32_MAX); }
+  // nothing of the queue but its address, nor of the question.
+  void notify_stopped(const stop_question* waits) noexcept { unpark_of(this, waits); }
 
  protected:
   // Somebody may wait: so that notifying nobody is cheap. Aligned, because it is the address that
@@ -68,9 +68,10 @@ class counted_condition_queue : public condition_queue {
 };
 
 struct stop_notifier {
-  explicit stop_notifier(condition_queue& q) noexcept : queue(&q) {}
+  stop_notifier(condition_queue& q, const stop_question& w) noexcept : queue(&q), waits(&w) {}
   condition_queue* queue;
-  void operator()() const noexcept { queue->notify_stopped(); }
+  const stop_question* waits;
+  void operator()() const noexcept { queue->notify_stopped(waits); }
 };
 
 // While it lives, a request of `stop` wakes who waits in `queue` with that token, which is one of
@@ -112,7 +113,8 @@ template <any_stop_token Token>
 class stoppable_wait {
  public:
   stoppable_wait(const Token& stop, condition_queue& queue)
-      : callback_(stop, stop_notifier(queue)), question_{&stop, &requested, &callback_, &forget} {}
+      : question_{&stop, &requested, &callback_, &forget},
+        callback_(stop, stop_notifier(queue, question_)) {}
   stoppable_wait(const stoppable_wait&) = delete;
   stoppable_wait& operator=(const stoppable_wait&) = delete;
   [[nodiscard]] const stop_question* question() const noexcept { return &question_; }
@@ -125,8 +127,8 @@ class stoppable_wait {
   static void forget(void* its_callback) noexcept {
     std::destroy_at(static_cast<callback*>(its_callback));
   }
-  callback callback_;
   const stop_question question_;
+  callback callback_;
 };
 
 }  // namespace detail

@@ -62,7 +62,8 @@ void counted_condition_queue::wait_since(std::uint64_t begun, std::int64_t deadl
         .still = &is_awaited,
         .forgotten = stop != nullptr ? &forget_callback : nullptr,
         .argument = &request,
-        .deadline_ns = deadline_ns});
+        .deadline_ns = deadline_ns,
+        .whose = stop});
 }
 
 void counted_condition_queue::notify(unsigned count) noexcept {

@@ -277,6 +277,23 @@ unsigned unpark(const void* address, unsigned count, std::uint32_t kinds) noexce
   return woken;
 }
 
+void unpark_of(const void* address, const void* whose) noexcept {
+  const outside_section here;
+  const uninterrupted guard;
+  chosen one;
+  {
+    waiter_queue& q = queue_of(address);
+    const std::lock_guard lock(q.lock);
+    waiter* w = waiter_queue::from(q.first(), address);
+    while (w != nullptr && w->how->whose != whose) w = waiter_queue::from(w->next, address);
+    if (w == nullptr) return;
+    one = chosen::announced(*w);
+    q.remove(*w);
+    if (!one.decide(unparked::woken)) return;
+  }
+  one.go_on();
+}
+
 bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument) noexcept {
   const outside_section here;
   const uninterrupted guard;

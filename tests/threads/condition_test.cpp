@@ -177,6 +177,36 @@ TEST(condition_variable_any, ends_with_a_stop_request) {
 }
 
 // What is waited for may come together with the request.
+TEST(condition_variable_any, a_stop_request_wakes_nobody_else) {
+  runtime rt(with_workers(1));
+  rt.run([&] {
+    constexpr unsigned waiters = scaled(500, 200);
+    const auto stop_each = [&](auto no_stop) {
+      using token = decltype(no_stop);
+      mutex m;
+      condition_variable_any never;
+      std::vector<jthread> all;
+      unsigned waiting = 0;
+      for (unsigned i = 0; i < waiters; ++i) {
+        all.emplace_back([&](token stop) {
+          std::unique_lock lock(m);
+          ++waiting;
+          EXPECT_FALSE(never.wait(lock, stop, [] { return false; }));
+        });
+      }
+      while (waiting < waiters) this_thread::yield();  // the only worker: the last waits, too
+      const std::uint64_t before = rt.stats().total().suspensions;
+      for (jthread& t : all) {
+        t.request_stop();
+        t.join();
+      }
+      EXPECT_LE(rt.stats().total().suspensions - before, 3U * waiters);
+    };
+    stop_each(stop_token());
+    stop_each(std::stop_token());
+  });
+}
+
 TEST(condition_variable_any, asks_once_more_after_a_stop_request) {
   runtime rt(with_workers(1));
   rt.run([] {

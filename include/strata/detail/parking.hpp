@@ -48,6 +48,7 @@ struct parking {
   bool is_not_left = false;
   bool ends_by_signal = false;       // also from outside, where only interruptible waits do so
   std::uint32_t kinds = every_kind;  // a bit each: unpark() of one of them wakes it
+  const void* whose = nullptr;       // by which unpark_of() finds it
 
   static constexpr std::int64_t never = INT64_MAX;
   static constexpr std::uint32_t every_kind = UINT32_MAX;
@@ -63,6 +64,8 @@ unparked park(const parking& how);
 // longest first; returns how many.
 unsigned unpark(const void* address, unsigned count,
                 std::uint32_t kinds = parking::every_kind) noexcept;
+// Wakes the first of those that wait at `address` and are `whose`, if there is one.
+void unpark_of(const void* address, const void* whose) noexcept;
 // Wakes the one that has waited longest; true if there was one. If not, calls `otherwise(argument)`
 // with the address's queue locked: nobody begins to wait there meanwhile.
 bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument) noexcept;
