@@ -206,17 +206,17 @@ class view {
     auto& v = *static_cast<view*>(self);
     if ((v.s_.word.load(std::memory_order_relaxed) & writers_wait) != 0) v.leave_unlocked();
   }
-  static void forget_marks(void* word) noexcept {
-    static_cast<std::atomic<std::uint32_t>*>(word)->fetch_and(~marks, std::memory_order_relaxed);
+  static void no_writer_waits(void* word) noexcept {
+    auto& w = *static_cast<std::atomic<std::uint32_t>*>(word);
+    w.fetch_and(~writers_wait, std::memory_order_relaxed);
   }
-  // By a writer that was not woken for it. Where others are parked the marks are theirs. Else the
-  // marks go, and readers look again, and so does a writer that is on its way; they mark again if
-  // need be. Writers of several processes do so when they look next, up to 2 ms later, and readers
-  // may come in until then. Without that readers would be held back for nobody, until the mark is
-  // too old.
+  // By a writer that was not woken for it. Where others are parked the mark is theirs. Else it
+  // goes, and readers look again; a writer that is on its way marks again if need be. Writers of
+  // several processes do so when they look next, up to 2 ms later, and readers may come in until
+  // then. Without that readers would be held back for nobody, until the mark is too old.
   void leave_unlocked() noexcept {
-    if (is_shared()) return forget_marks(&s_.word);
-    unless_awaited(&s_.word, &forget_marks, &s_.word);
+    if (is_shared()) return no_writer_waits(&s_.word);
+    unless_awaited(&s_.word, &no_writer_waits, &s_.word);
     if ((s_.word.load(std::memory_order_relaxed) & writers_wait) == 0)
       unpark(&s_.last_look_ms, UINT32_MAX);
   }
