@@ -109,6 +109,8 @@ class posted_receives {
     if (oldest != nullptr) remove(*oldest);
     return oldest;
   }
+  // Of its indexes, which are as large as they have ever had to be. It is empty.
+  void give_memory_back() noexcept { indexes_.reset(); }
   template <class F>
   void for_each(F&& f) {
     if (only_ != nullptr) return f(*only_);
@@ -196,7 +198,7 @@ class waiting_messages {
     for_each_used([&](auto shape) { this->template table_of<shape>().remove(e); });
     all_.remove(e);
   }
-  // All of them, in their order; none is here then.
+  // All of them, in their order. None is here then, nor any memory of the indexes.
   [[nodiscard]] match_list<Entry, open_shape> take_all() noexcept {
     used_ = 0;
     usual_.reset();

@@ -43,10 +43,10 @@ void messenger::close(endpoint_id id, port& p, outcome how) {
       r.at = request::place::nowhere;
       receives.append(r);
     });
-    p.messages.for_each([&](arrival& a) {
-      p.messages.remove(a);
+    p.receives.give_memory_back();
+    messages = p.messages.take_all();
+    messages.for_each([](arrival& a) {
       if (request* const sender = a.sender()) sender->at = request::place::nowhere;
-      messages.append(a);
     });
     p.local_bytes = 0;
     accounts.swap(p.accounts);

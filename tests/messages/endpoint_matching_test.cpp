@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between threads of one process: which one a receive takes.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "endpoints.hpp"
 #include "strata/message.hpp"
@@ -117,6 +121,35 @@ TEST_P(endpoints, end_synchronous_sends_with_their_match) {
     EXPECT_EQ(as_text(b.receive_message()), "seen");
     EXPECT_TRUE(sends.test());
     EXPECT_EQ(sends.wait().bytes, 4U);
+  });
+}
+
+// What the program has of the heap; nothing where a sanitizer keeps it.
+std::size_t allocated_bytes() {
+  const struct mallinfo2 m = ::mallinfo2();
+  return m.uordblks + m.hblkhd;
+}
+
+TEST_P(endpoints, give_the_memory_of_many_receives_and_messages_back_at_their_end) {
+  run([] {
+    constexpr unsigned many = 100'000;
+    std::vector<transfer> all(many);  // stays
+    std::vector<char> room(many);
+    endpoint a;
+    const auto post_and_keep = [&](unsigned n) {
+      endpoint receives, keeps;
+      for (unsigned i = 0; i < n; ++i)
+        all[i] = receives.start_receive(std::as_writable_bytes(std::span(&room[i], 1)), a.id(), i);
+      for (unsigned i = 0; i < n; ++i) all[i] = transfer();
+      for (unsigned i = 0; i < n; ++i)
+        all[i] = a.start_send(keeps.id(), i, std::as_bytes(std::span(&room[i], 1)));
+      for (unsigned i = n; i-- > 0;) (void)keeps.receive_value<char>(a.id(), i);
+      for (unsigned i = 0; i < n; ++i) all[i] = transfer();
+    };
+    post_and_keep(2);
+    const std::size_t before = allocated_bytes();
+    post_and_keep(many);
+    EXPECT_LT(allocated_bytes(), before + (std::size_t{128} << 10));
   });
 }
 
