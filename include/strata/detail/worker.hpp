@@ -164,9 +164,10 @@ class worker {
   task* pop_overflow();
 
   // After a pop, before what was popped begins: who asks gets half of the rest, as at a push. Many
-  // tasks in a row may push nothing.
+  // tasks in a row may push nothing. For this node's workers: a token that is tiny runs sooner than
+  // it is with another node, which sends a message for what it wants.
   void share_if_asked() {
-    if (deque.owes()) [[unlikely]]
+    if (has_neighbours && deque.owes()) [[unlikely]]
       (void)tend();
   }
 };
