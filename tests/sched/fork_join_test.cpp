@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -68,7 +69,7 @@ TEST_F(fork_join, results_come_in_order) {
 
 TEST_F(fork_join, void_is_monostate_beside_a_value_and_nothing_beside_void) {
   rt.run([] {
-    int calls = 0;
+    std::atomic<int> calls{0};  // of two branches at once
     static_assert(std::is_same_v<decltype(fork2join([] {}, [] { return 1; })),
                                  std::pair<std::monostate, int>>);
     static_assert(std::is_same_v<decltype(fork2join([] { return 1; }, [] {})),
