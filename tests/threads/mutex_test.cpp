@@ -334,78 +334,83 @@ TEST(shared_mutex, a_writer_that_gives_up_frees_the_readers) {
   });
 }
 
-// How often stacks have waited while `rest` ran, after `threads` that `body` had come to wait.
+// Called in a runtime of one worker: how often stacks have waited while `rest` ran, after `threads`
+// that `body` had come to wait.
 template <class Body, class Rest>
 std::uint64_t waits_while(runtime& rt, int threads, const Body& body, const Rest& rest) {
-  return rt.run([&] {
-    std::vector<thread> all;
-    int come = 0;  // the only worker: each waits when the next one comes
-    for (int i = 0; i < threads; ++i) {
-      all.emplace_back([&, i] {
-        ++come;
-        body(i);
-      });
-    }
-    while (come < threads) this_thread::yield();
-    const std::uint64_t before = rt.stats().total().suspensions;
-    rest();
-    for (thread& t : all) t.join();
-    return rt.stats().total().suspensions - before;
-  });
+  std::vector<thread> all;
+  int come = 0;  // each waits when the next one comes
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&, i] {
+      ++come;
+      body(i);
+    });
+  }
+  while (come < threads) this_thread::yield();
+  const std::uint64_t before = rt.stats().total().suspensions;
+  rest();
+  for (thread& t : all) t.join();
+  return rt.stats().total().suspensions - before;
 }
 
 constexpr int many = scaled(500, 200);
 
 TEST(shared_mutex, wakes_one_writer_at_a_time) {
   runtime rt(with_workers(1));
-  shared_mutex m;
-  m.lock();
-  const std::uint64_t waits = waits_while(
-      rt, many,
-      [&](int) {
-        const std::lock_guard lock(m);
-        this_thread::yield();  // those that were woken look
-      },
-      [&] { m.unlock(); });
-  EXPECT_LE(waits, 3U * many);
+  rt.run([&] {
+    shared_mutex m;
+    m.lock();
+    const std::uint64_t waits = waits_while(
+        rt, many,
+        [&](int) {
+          const std::lock_guard lock(m);
+          this_thread::yield();  // those that were woken look
+        },
+        [&] { m.unlock(); });
+    EXPECT_LE(waits, 3U * many);
+  });
 }
 
 TEST(shared_mutex, a_writer_that_gives_up_wakes_no_other) {
   runtime rt(with_workers(1));
-  shared_timed_mutex m;
-  m.lock();
-  int given_up = 0;
-  binary_semaphore all_gave_up(0);
-  const std::uint64_t waits = waits_while(
-      rt, many,
-      [&](int i) {
-        EXPECT_FALSE(m.try_lock_for(10ms + i * 50us));
-        if (++given_up == many) all_gave_up.release();
-      },
-      [&] { all_gave_up.acquire(); });
-  m.unlock();
-  EXPECT_LE(waits, 4U * many);
+  rt.run([&] {
+    shared_timed_mutex m;
+    m.lock();
+    int given_up = 0;
+    binary_semaphore all_gave_up(0);
+    const std::uint64_t waits = waits_while(
+        rt, many,
+        [&](int i) {
+          EXPECT_FALSE(m.try_lock_for(10ms + i * 50us));
+          if (++given_up == many) all_gave_up.release();
+        },
+        [&] { all_gave_up.acquire(); });
+    m.unlock();
+    EXPECT_LE(waits, 4U * many);
+  });
 }
 
 TEST(call_once, a_call_that_throws_lets_one_other_try) {
   runtime rt(with_workers(1));
-  once_flag once;
-  int tried = 0;
-  const std::uint64_t waits = waits_while(
-      rt, many,
-      [&](int) {
-        try {
-          call_once(once, [&] {
-            this_thread::yield();  // those that were woken look
-            ++tried;
-            throw std::runtime_error("again");
-          });
-        } catch (const std::runtime_error&) {
-        }
-      },
-      [] {});
-  EXPECT_EQ(tried, many);
-  EXPECT_LE(waits, 3U * many);
+  rt.run([&] {
+    once_flag once;
+    int tried = 0;
+    const std::uint64_t waits = waits_while(
+        rt, many,
+        [&](int) {
+          try {
+            call_once(once, [&] {
+              this_thread::yield();  // those that were woken look
+              ++tried;
+              throw std::runtime_error("again");
+            });
+          } catch (const std::runtime_error&) {
+          }
+        },
+        [] {});
+    EXPECT_EQ(tried, many);
+    EXPECT_LE(waits, 3U * many);
+  });
 }
 
 // As an unlock() of a mutex does that lay there, which may be late.
