@@ -194,10 +194,12 @@ class shared_timed_mutex {
   }
 
  private:
-  static constexpr std::uint32_t writer = 1U << 31;           // one has it
-  static constexpr std::uint32_t writers_wait = 1U << 30;     // some are parked at &state_
-  static constexpr std::uint32_t readers_wait = 1U << 29;     // some are parked at readers_at()
-  static constexpr std::uint32_t readers = readers_wait - 1;  // how many have it
+  static constexpr std::uint32_t writer = 1U << 31;        // one has it
+  static constexpr std::uint32_t writers_wait = 1U << 30;  // some are parked at &state_
+  static constexpr std::uint32_t readers_wait = 1U << 29;  // some are parked at readers_at()
+  // A writer waits that was woken in vain; the next one that comes takes it back.
+  static constexpr std::uint32_t hungry = 1U << 28;
+  static constexpr std::uint32_t readers = hungry - 1;  // how many have it
   // While those who waited are let in, so many more than there are.
   static constexpr std::uint32_t admitting = 1U << 24;
 
@@ -205,10 +207,12 @@ class shared_timed_mutex {
   bool lock_until(std::int64_t deadline_ns);
   bool lock_shared_until(std::int64_t deadline_ns);
   bool try_write(std::uint32_t marks) noexcept;
+  void let_hungry_first() noexcept;
   bool try_admit_readers(std::uint32_t& seen, std::uint32_t next) noexcept;
   void wake_a_writer() noexcept;
   void forget_writers() noexcept;
   static bool writer_must_wait(void* self);
+  static bool writer_must_wait_again(void* self);
   static void writer_gives_up(void* self) noexcept;
   static bool reader_must_wait(void* self);
   // Odd: who is woken there has the lock. Others may be late in waking somebody at an address that

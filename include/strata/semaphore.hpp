@@ -27,7 +27,7 @@ class semaphore_core {
   explicit constexpr semaphore_core(std::uint64_t count) noexcept : state_(count) {}
   bool try_acquire() noexcept {
     std::uint64_t s = state_.load(std::memory_order_relaxed);
-    while ((s & ~awaited) != 0) {
+    while ((s & ~marks) != 0) {
       // Acquire: after the release that made it possible. Partner: release().
       if (state_.compare_exchange_weak(s, s - 1, std::memory_order_acquire,
                                        std::memory_order_relaxed))
@@ -37,12 +37,21 @@ class semaphore_core {
   }
   // `woken` when acquired, or `timed_out`.
   unparked acquire(std::int64_t deadline_ns) {
+    let_hungry_first();
     return try_acquire() ? unparked::woken : wait(deadline_ns);
+  }
+  // Before who may wait tries for the first time: where somebody was woken in vain others have
+  // their turn. A thread that acquires again at once what it has released would else keep everybody
+  // out who shares its worker.
+  void let_hungry_first() noexcept {
+    if ((state_.load(std::memory_order_relaxed) & hungry) != 0) [[unlikely]]
+      give_way();
   }
   // The same; waits once by wait_once(), which may throw.
   unparked acquire_by(unparked (*wait_once)(const parking&), std::int64_t deadline_ns);
-  // Waits once, until there may be something to acquire, or for what else `how` names.
-  unparked park_here(parking how);
+  // Waits once, until there may be something to acquire, or for what else `how` names. in_vain: by
+  // who has waited before, and has got nothing.
+  unparked park_here(parking how, bool in_vain);
   void release(std::uint64_t n) noexcept { (void)release_and_count(n); }
   // Returns the count before.
   std::uint64_t release_and_count(std::uint64_t n) noexcept {
@@ -50,19 +59,25 @@ class semaphore_core {
     const std::uint64_t before = state_.fetch_add(n, std::memory_order_release);
     if ((before & awaited) != 0) [[unlikely]]
       wake(this, n);
-    return before & ~awaited;
+    return before & ~marks;
   }
   // release() in two steps, for who may not wake anybody yet: afterwards by the address alone.
   void release_unheard() noexcept { state_.fetch_add(1, std::memory_order_release); }
   static void wake(const void* address, std::uint64_t n) noexcept;
   [[nodiscard]] std::uint64_t count() const noexcept {
-    return state_.load(std::memory_order_relaxed) & ~awaited;
+    return state_.load(std::memory_order_relaxed) & ~marks;
   }
 
  private:
   // Somebody may be parked; set with the queue locked, and never taken back.
   static constexpr std::uint64_t awaited = std::uint64_t{1} << 63;
+  // Somebody waits who was woken in vain; whoever comes next takes it back.
+  static constexpr std::uint64_t hungry = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t marks = awaited | hungry;
   static bool must_wait(void* self);
+  static bool must_wait_again(void* self);
+  bool mark_while_empty(std::uint64_t mark) noexcept;
+  void give_way() noexcept;
   unparked wait(std::int64_t deadline_ns);
 
   std::atomic<std::uint64_t> state_;
@@ -71,8 +86,10 @@ class semaphore_core {
 }  // namespace detail
 
 /// std::counting_semaphore.
-template <std::ptrdiff_t Most = PTRDIFF_MAX>
+template <std::ptrdiff_t Most = PTRDIFF_MAX / 2>
 class counting_semaphore {
+  static_assert(Most <= PTRDIFF_MAX / 2, "a semaphore counts to 2^62 - 1 at most");
+
  public:
   /// 0 <= count <= max().
   explicit constexpr counting_semaphore(std::ptrdiff_t count) noexcept

@@ -30,13 +30,17 @@ namespace {
 
 // Its waits end for signals whether or not the thread can be cancelled now.
 unparked acquire(semaphore_core& core, const deadline& until) {
+  core.let_hungry_first();
+  bool in_vain = false;
   while (!core.try_acquire()) {
     const parking how = until.bound({.what = "semaphore",
                                      .address = &core,
                                      .interruptible = is_cancellable(),
                                      .ends_by_signal = true});
-    const unparked why = wait_or_give_way(how.deadline_ns, [&] { return core.park_here(how); });
+    const unparked why =
+        wait_or_give_way(how.deadline_ns, [&] { return core.park_here(how, in_vain); });
     if (why != unparked::woken && why != unparked::refused) return why;
+    in_vain = true;
   }
   return unparked::woken;
 }

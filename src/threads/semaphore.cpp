@@ -3,44 +3,62 @@
 
 #include <algorithm>
 
+#include "strata/detail/join.hpp"
+
 namespace strata {
 
 namespace detail {
 
-bool semaphore_core::must_wait(void* self) {
-  auto& state = static_cast<semaphore_core*>(self)->state_;
-  std::uint64_t s = state.load(std::memory_order_relaxed);
-  while ((s & ~awaited) == 0) {
-    if ((s & awaited) != 0 ||
-        state.compare_exchange_weak(s, s | awaited, std::memory_order_relaxed))
+bool semaphore_core::mark_while_empty(std::uint64_t mark) noexcept {
+  std::uint64_t s = state_.load(std::memory_order_relaxed);
+  while ((s & ~marks) == 0) {
+    if ((s & mark) == mark || state_.compare_exchange_weak(s, s | mark, std::memory_order_relaxed))
       return true;
   }
   return false;
 }
 
-unparked semaphore_core::park_here(parking how) {
-  how.still = &must_wait;
+bool semaphore_core::must_wait(void* self) {
+  return static_cast<semaphore_core*>(self)->mark_while_empty(awaited);
+}
+bool semaphore_core::must_wait_again(void* self) {
+  return static_cast<semaphore_core*>(self)->mark_while_empty(marks);
+}
+
+// It is valid: the caller is about to acquire it.
+void semaphore_core::give_way() noexcept {
+  state_.fetch_and(~hungry, std::memory_order_relaxed);
+  yield_stack();
+}
+
+unparked semaphore_core::park_here(parking how, bool in_vain) {
+  how.still = in_vain ? &must_wait_again : &must_wait;
   how.argument = this;
   return park(how);
 }
 
 unparked semaphore_core::acquire_by(unparked (*wait_once)(const parking&),
                                     std::int64_t deadline_ns) {
+  let_hungry_first();
+  bool in_vain = false;
   while (!try_acquire()) {
     const unparked how = wait_once({.what = "semaphore",
                                     .address = this,
-                                    .still = &must_wait,
+                                    .still = in_vain ? &must_wait_again : &must_wait,
                                     .argument = this,
                                     .deadline_ns = deadline_ns});
     if (how == unparked::timed_out) return how;
+    in_vain = true;
   }
   return unparked::woken;
 }
 
 unparked semaphore_core::wait(std::int64_t deadline_ns) {
+  const parking how{.what = "semaphore", .address = this, .deadline_ns = deadline_ns};
+  bool in_vain = false;
   while (!try_acquire()) {
-    const parking how{.what = "semaphore", .address = this, .deadline_ns = deadline_ns};
-    if (park_here(how) == unparked::timed_out) return unparked::timed_out;
+    if (park_here(how, in_vain) == unparked::timed_out) return unparked::timed_out;
+    in_vain = true;
   }
   return unparked::woken;
 }

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "os/clock.hpp"
+#include "strata/detail/join.hpp"
 #include "strata/mutex.hpp"
 
 namespace strata {
@@ -48,7 +49,7 @@ static bool mark_while(std::atomic<std::uint32_t>& state, std::uint32_t reasons,
                        std::uint32_t mark) noexcept {
   std::uint32_t s = state.load(std::memory_order_relaxed);
   while ((s & reasons) != 0) {
-    if ((s & mark) != 0 || state.compare_exchange_weak(s, s | mark, std::memory_order_relaxed))
+    if ((s & mark) == mark || state.compare_exchange_weak(s, s | mark, std::memory_order_relaxed))
       return true;
   }
   return false;
@@ -56,6 +57,11 @@ static bool mark_while(std::atomic<std::uint32_t>& state, std::uint32_t reasons,
 
 bool shared_timed_mutex::writer_must_wait(void* self) {
   return mark_while(static_cast<shared_timed_mutex*>(self)->state_, writer | readers, writers_wait);
+}
+
+bool shared_timed_mutex::writer_must_wait_again(void* self) {
+  return mark_while(static_cast<shared_timed_mutex*>(self)->state_, writer | readers,
+                    writers_wait | hungry);
 }
 
 void shared_timed_mutex::writer_gives_up(void* self) noexcept {
@@ -68,7 +74,17 @@ bool shared_timed_mutex::reader_must_wait(void* self) {
                     readers_wait);
 }
 
+// Where a writer was woken in vain others have their turn: one that locks again at once what it has
+// unlocked would else keep all writers out that share its worker.
+void shared_timed_mutex::let_hungry_first() noexcept {
+  if ((state_.load(std::memory_order_relaxed) & hungry) == 0) [[likely]]
+    return;
+  state_.fetch_and(~hungry, std::memory_order_relaxed);
+  detail::yield_stack();
+}
+
 bool shared_timed_mutex::lock_until(std::int64_t deadline_ns) {
+  let_hungry_first();
   if (try_lock()) return true;
   // Whichever way we leave without it, also with our runtime: readers may be held back on our
   // account alone.
@@ -79,14 +95,16 @@ bool shared_timed_mutex::lock_until(std::int64_t deadline_ns) {
       if (!succeeded) writer_gives_up(&m);
     }
   } mine{*this};
+  bool in_vain = false;
   do {
     const auto why = detail::park({.what = "shared mutex, to write",
                                    .address = &state_,
-                                   .still = &writer_must_wait,
+                                   .still = in_vain ? &writer_must_wait_again : &writer_must_wait,
                                    .forgotten = &writer_gives_up,
                                    .argument = this,
                                    .deadline_ns = deadline_ns});
     if (why == detail::unparked::timed_out) return false;
+    in_vain = true;
     // Others may wait: who has woken us has taken their mark back.
   } while (!try_write(writers_wait));
   mine.succeeded = true;

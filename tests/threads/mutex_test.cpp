@@ -390,6 +390,46 @@ TEST(shared_mutex, a_writer_that_gives_up_wakes_no_other) {
   });
 }
 
+// Others want what one thread takes again at once, and with which it lets others run: how often it
+// has had it when all of them have.
+template <class Take, class Leave>
+int turns_until_all_have_it(const Take& take, const Leave& leave) {
+  constexpr int others = 5, turns_max = 1000;
+  runtime rt(with_workers(1));
+  return rt.run([&] {
+    int turns = 0, got = 0;
+    thread greedy([&] {
+      while (got < others && turns < turns_max) {
+        take();
+        ++turns;
+        this_thread::yield();
+        leave();
+      }
+    });
+    std::vector<thread> all;
+    for (int i = 0; i < others; ++i) {
+      all.emplace_back([&] {
+        take();
+        ++got;
+        leave();
+      });
+    }
+    greedy.join();
+    for (thread& t : all) t.join();
+    return turns;
+  });
+}
+
+TEST(shared_mutex, is_not_kept_by_who_takes_it_again_at_once) {
+  shared_mutex m;
+  EXPECT_LT(turns_until_all_have_it([&] { m.lock(); }, [&] { m.unlock(); }), 100);
+}
+
+TEST(semaphore, is_not_kept_by_who_takes_it_again_at_once) {
+  counting_semaphore<1> one(1);
+  EXPECT_LT(turns_until_all_have_it([&] { one.acquire(); }, [&] { one.release(); }), 100);
+}
+
 TEST(call_once, a_call_that_throws_lets_one_other_try) {
   runtime rt(with_workers(1));
   rt.run([&] {
