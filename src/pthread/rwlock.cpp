@@ -10,6 +10,7 @@
 
 #include "os/clock.hpp"
 #include "pthread/wait.hpp"
+#include "strata/detail/join.hpp"
 #include "threads/waiter.hpp"
 
 namespace strata::detail::posix {
@@ -28,7 +29,9 @@ constexpr std::uint32_t has_writer = 1U << 31;
 constexpr std::uint32_t writers_wait = 1U << 30;
 constexpr std::uint32_t readers_wait = 1U << 29;
 constexpr std::uint32_t marks = writers_wait | readers_wait;
-constexpr std::uint32_t readers = readers_wait - 1;
+// A writer waits that was woken in vain; the next one that comes takes it back.
+constexpr std::uint32_t hungry = 1U << 28;
+constexpr std::uint32_t readers = hungry - 1;
 
 // A writer of several processes that has not looked for so long holds no readers back: its process
 // may have ended. One that waits looks every 2 ms, unless its worker is busy.
@@ -76,8 +79,9 @@ class view {
   }
 
   int read(const deadline& until) {
-    return lock<&view::try_read, &view::try_read_again>(
-        until, "read-write lock, to read", &s_.last_look_ms, &reader_must_wait, nullptr);
+    return lock<&view::try_read, &view::try_read_again>(until, "read-write lock, to read",
+                                                        &s_.last_look_ms, &reader_must_wait,
+                                                        &reader_must_wait, nullptr);
   }
   int write(const deadline& until) {
     // Whichever way we leave without it, also with our runtime: readers may be held back on our
@@ -89,8 +93,10 @@ class view {
         if (!succeeded) writer_gives_up(&v);
       }
     } mine{*this};
+    let_hungry_first();
     const int error = lock<&view::try_write, &view::try_write_again>(
-        until, "read-write lock, to write", &s_.word, &writer_must_wait, &writer_gives_up);
+        until, "read-write lock, to write", &s_.word, &writer_must_wait, &writer_must_wait_again,
+        &writer_gives_up);
     mine.succeeded = error == 0;
     return error;
   }
@@ -152,11 +158,19 @@ class view {
     return keeps == 0 || (keeps == writers_wait && is_writer_gone());
   }
 
+  // As shared_timed_mutex::let_hungry_first().
+  void let_hungry_first() noexcept {
+    if ((s_.word.load(std::memory_order_relaxed) & hungry) == 0) [[likely]]
+      return;
+    s_.word.fetch_and(~hungry, std::memory_order_relaxed);
+    yield_stack();
+  }
+
   // As the C library has it, what is wrong with the time is told also where there is no need to
   // wait.
   template <int (view::*Try)() noexcept, int (view::*TryAgain)() noexcept>
   int lock(const deadline& until, const char* what, const void* address, bool (*must_wait)(void*),
-           void (*forgotten)(void*) noexcept) {
+           bool (*must_wait_again)(void*), void (*forgotten)(void*) noexcept) {
     if (const int error = until.check()) return error;
     int answer = (this->*Try)();
     if (answer != EBUSY) return answer;
@@ -173,11 +187,12 @@ class view {
     // From then on it may answer for others, whose marks went when it was woken.
     bool was_woken = false;
     while (answer == EBUSY) {
-      const unparked why = park_or_give_way(until.bound({.what = what,
-                                                         .address = address,
-                                                         .still = must_wait,
-                                                         .forgotten = forgotten,
-                                                         .argument = this}));
+      const unparked why =
+          park_or_give_way(until.bound({.what = what,
+                                        .address = address,
+                                        .still = was_woken ? must_wait_again : must_wait,
+                                        .forgotten = forgotten,
+                                        .argument = this}));
       was_woken = was_woken || why == unparked::woken;
       answer = was_woken ? (this->*TryAgain)() : (this->*Try)();
       if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
@@ -189,13 +204,16 @@ class view {
   static bool mark(std::atomic<std::uint32_t>& word, std::uint32_t busy, std::uint32_t mark) {
     std::uint32_t w = word.load(std::memory_order_relaxed);
     while ((w & busy) != 0) {
-      if ((w & mark) != 0 || word.compare_exchange_weak(w, w | mark, std::memory_order_relaxed))
+      if ((w & mark) == mark || word.compare_exchange_weak(w, w | mark, std::memory_order_relaxed))
         return true;
     }
     return false;
   }
   static bool writer_must_wait(void* self) {
     return mark(static_cast<view*>(self)->s_.word, has_writer | readers, writers_wait);
+  }
+  static bool writer_must_wait_again(void* self) {
+    return mark(static_cast<view*>(self)->s_.word, has_writer | readers, writers_wait | hungry);
   }
   static bool reader_must_wait(void* self) {
     auto& v = *static_cast<view*>(self);

@@ -339,6 +339,35 @@ TEST(pthread_header, unlocking_wakes_one_writer_at_a_time) {
   }
 }
 
+// One thread takes it again at once, and lets others run with it.
+TEST(pthread_header, a_lock_to_write_is_not_kept_by_who_takes_it_again_at_once) {
+  strata::runtime rt(workers(1));
+  rt.run([] {
+    constexpr int others = 5, turns_max = 1000;
+    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    int turns = 0, got = 0;
+    strata::thread greedy([&] {
+      while (got < others && turns < turns_max) {
+        strata_pthread_rwlock_wrlock(&lock);
+        ++turns;
+        strata::this_thread::yield();
+        strata_pthread_rwlock_unlock(&lock);
+      }
+    });
+    std::vector<strata::thread> all;
+    for (int i = 0; i < others; ++i) {
+      all.emplace_back([&] {
+        strata_pthread_rwlock_wrlock(&lock);
+        ++got;
+        strata_pthread_rwlock_unlock(&lock);
+      });
+    }
+    greedy.join();
+    for (strata::thread& t : all) t.join();
+    EXPECT_LT(turns, 100);
+  });
+}
+
 // Nobody is forgotten, whoever comes, gives up or is let in at the same time.
 TEST(pthread_header, readers_and_writers_all_have_their_turn) {
   for (const int kind : {PTHREAD_RWLOCK_DEFAULT_NP, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP}) {
