@@ -80,7 +80,7 @@ void member::begin(operation what, unsigned root) {
   if (root >= size())
     fail(misuse_error("member " + std::to_string(root) + " of a group that has " +
                       std::to_string(size()) + " is to be the root"));
-  if (receives_[leaver].test()) report_leaver();
+  if (has_heard_of_leaver()) report_leaver();
   if (waits_for_all(what)) {
     ahead_ = 0;
   } else if (++ahead_ == ahead_max) {
@@ -109,7 +109,7 @@ void member::finish(sending& s) {
   } catch (const announced_end&) {
     report_leaver();  // the notice may come later than this
   } catch (const endpoint_closed_error&) {
-    if (receives_[leaver].test()) report_leaver();
+    if (has_heard_of_leaver()) report_leaver();
     fail(member_left_error(
         s.to_, members()[s.to_],
         "member " + std::to_string(s.to_) + " has ended its group, and others still use it"));
@@ -135,7 +135,7 @@ void member::finish_receive(unsigned from, std::size_t bytes) {
     m = e.which();
   } catch (const node_lost_error&) {
     // If its node has left, it may have said before why it leaves.
-    if (receives_[leaver].test()) report_leaver();
+    if (has_heard_of_leaver()) report_leaver();
     throw;
   }
   if (operation_of(m.tag) == operation::leave) report_leaver();  // somebody else has left before
@@ -239,6 +239,11 @@ void member::disagree(unsigned with, const message_info& m, std::size_t expected
                              " expects " + std::to_string(expected) + " bytes of " +
                              described(tag_of(0)) + ", member " + std::to_string(with) + " sent " +
                              std::to_string(m.bytes) + " of " + described(m.tag)));
+}
+
+// Of a node that is lost both receives hear: one may have thrown already, and tells no more.
+bool member::has_heard_of_leaver() const {
+  return receives_[leaver].valid() && receives_[leaver].test();
 }
 
 void member::report_leaver() {

@@ -151,6 +151,7 @@ class member {
   void close() noexcept;
   [[noreturn]] void disagree(unsigned with, const message_info& m, std::size_t expected);
   // Throws what the one who left has said.
+  [[nodiscard]] bool has_heard_of_leaver() const;
   [[noreturn]] void report_leaver();
   template <class Error>
   [[noreturn]] void fail(const Error& e);
