@@ -156,7 +156,8 @@ class shared_timed_mutex {
 #endif
 
   /// For a writer: suspends the caller until nobody else has it; what all who had it did before
-  /// they unlocked is visible then. Throws misuse_error in a fiber if it would have to wait.
+  /// they unlocked is visible then. Throws misuse_error in a fiber if it would have to wait. Where
+  /// a writer was woken and others were quicker, others have a turn before the caller takes it.
   void lock() { (void)lock_until(detail::parking::never); }
   /// For a writer. Never blocks; true if the caller has it now.
   bool try_lock() noexcept;

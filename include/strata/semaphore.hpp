@@ -116,6 +116,8 @@ class counting_semaphore {
                       "is released beyond its max()", "count further: counting_semaphore<>");
   }
   /// Suspends the caller until it has one. Throws misuse_error in a fiber if it would have to wait.
+  /// Where somebody was woken and others were quicker, others have a turn before the caller takes
+  /// one.
   void acquire() { core_.acquire(detail::parking::never); }
   /// Never blocks.
   bool try_acquire() noexcept { return core_.try_acquire(); }
