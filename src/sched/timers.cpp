@@ -33,9 +33,12 @@ void timers::add(entry& e, std::int64_t deadline_ns) {
     count_.fetch_add(1, std::memory_order_seq_cst);
     if (clock_ != nullptr) {
       first = e.where == entries_.begin();
-    } else if (first = deadline_ns < sleeps_until_ns_; first) {
-      sleeps_until_ns_ = deadline_ns;
-      changes_.fetch_add(1, std::memory_order_release);
+    } else {
+      first = deadline_ns < sleeps_until_ns_;
+      if (first) {
+        sleeps_until_ns_ = deadline_ns;
+        changes_.fetch_add(1, std::memory_order_release);
+      }
     }
   }
   if (!first) return;

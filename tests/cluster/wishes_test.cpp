@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <functional>
 
 #include "cluster/protocols.hpp"
@@ -15,8 +16,8 @@ namespace {
 // A node without tasks, whose shelf holds nothing but numbers, next to node 1.
 class bare_node final : public taskless_node, public mailer, public clock, public net::shelves {
  public:
-  bare_node()
-      : all(*this, *this, *this, {}, 1'000'000'000, [](node_id, const std::string&) {},
+  explicit bare_node(const stealing_settings& how = {})
+      : all(*this, *this, *this, how, 1'000'000'000, [](node_id, const std::string&) {},
             {this, places_max}) {}
 
   void post(node_id to, kind k, std::span<const std::byte> head,
@@ -152,6 +153,21 @@ TEST(wishes, are_looked_at_again_when_the_oldest_task_was_taken_out_of_its_turn)
   EXPECT_EQ(n.deque.take_oldest(), n.stays.data());
   EXPECT_TRUE(n.deque.asked());
   EXPECT_EQ(n.deque.take_oldest(), nullptr) << "nothing is shared";
+}
+
+// A worker that goes on for long without coming to where it looks itself, while something waits.
+TEST(wishes, of_nobody_are_asked_after_in_time_by_who_sends_unasked) {
+  bare_node n({.how = balancing::sender});
+  const unsigned asked = n.asked_soon;
+  EXPECT_EQ(n.all.balance.ask_in_time(), INT64_MAX);
+  EXPECT_EQ(n.asked_soon, asked) << "there is nothing to send";
+  n.waiting = 1;
+  EXPECT_LT(n.all.balance.ask_in_time(), 10'000'000);
+  EXPECT_EQ(n.asked_soon, asked + 1);
+  bare_node others({.how = balancing::random});
+  others.waiting = 1;
+  EXPECT_EQ(others.all.balance.ask_in_time(), INT64_MAX);
+  EXPECT_EQ(others.asked_soon, 0U);
 }
 
 // The next token comes while this one runs, where it would otherwise be missed.
