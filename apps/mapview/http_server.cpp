@@ -35,6 +35,19 @@ bool is_there(int fd) {
   return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
 }
 
+// To a client that gets no thread, who is not waited for. It is told that this is all before it is
+// closed, and what it has sent is taken: else the system would take the answer back, and the client
+// would hear that it was cut off.
+void refuse_at_once(int fd, const std::string& reason) {
+  const std::string text = refusal(503, reason);
+  (void)::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::shutdown(fd, SHUT_WR);
+  std::array<char, 4096> unread;
+  for (int i = 0; i < 16; ++i) {  // more than a head takes
+    if (::recv(fd, unread.data(), unread.size(), MSG_DONTWAIT) <= 0) break;
+  }
+}
+
 constexpr std::string_view empty_line = "\r\n";
 
 // Why these bytes cannot be the beginning of a head; empty if they can.
@@ -113,8 +126,7 @@ void http_server::serve() {
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (!free_.try_acquire()) {
-      const std::string text = refusal(503, "too many connections; try again");
-      (void)::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      refuse_at_once(fd, "too many connections; try again");
       ::close(fd);
       continue;
     }
@@ -143,8 +155,7 @@ void http_server::serve() {
 
 // A client that got no thread, though it had its place.
 void http_server::turn_away(int fd) {
-  const std::string text = refusal(503, "no room for one more connection; try again");
-  (void)::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  refuse_at_once(fd, "no room for one more connection; try again");
   forget(fd);
   free_.release();
 }

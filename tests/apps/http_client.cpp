@@ -43,6 +43,7 @@ void connection::send(const std::string& bytes) {
 bool connection::more() {
   std::array<char, 65'536> bytes;
   const ssize_t n = ::recv(fd_, bytes.data(), bytes.size(), 0);
+  if (n < 0) was_reset_ = true;
   if (n <= 0) return false;
   received_.append(bytes.data(), static_cast<std::size_t>(n));
   return true;

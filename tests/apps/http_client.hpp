@@ -25,10 +25,13 @@ class connection {
   reply receive(bool bodiless = false);
   // Waits until the other side has closed; what it still sent.
   std::string rest();
+  // Whether it did so with an error, which may take back what was not read yet. Behind rest().
+  [[nodiscard]] bool was_reset() const { return was_reset_; }
 
  private:
   bool more();
   int fd_;
+  bool was_reset_ = false;
   std::string received_;
 };
 

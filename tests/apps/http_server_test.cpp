@@ -249,6 +249,24 @@ TEST(http_server, takes_so_many_connections_and_no_more) {
   }
 }
 
+// It has sent what the server will not read.
+TEST(http_server, ends_in_order_with_one_that_is_too_many) {
+  http_limits limits;
+  limits.connections = 1;
+  http_server server(0, &echo, limits);
+  connection first(server.port()), second(server.port());
+  first.send(plain);
+  second.send(plain);
+  strata::runtime rt;
+  std::thread serving([&] { rt.run([&] { server.serve(); }); });
+  EXPECT_EQ(first.receive().status, 200);
+  EXPECT_EQ(second.receive().status, 503);
+  EXPECT_EQ(second.rest(), "");
+  EXPECT_FALSE(second.was_reset());
+  server.stop();
+  serving.join();
+}
+
 TEST(http_server, turns_away_whom_it_has_no_thread_for) {
   if (strata::test::address_sanitizer) GTEST_SKIP() << "it writes an eighth of each stack";
   constexpr std::size_t large = std::size_t{1} << 30;  // few fit into the address space
