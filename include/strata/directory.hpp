@@ -142,7 +142,8 @@ std::optional<T> await_name_for(std::string_view name,
 }
 
 /// Takes the name back, whoever has published it; true if there was one. No node remembers it when
-/// this returns. Suspends: for a call to the name's home, which calls every node that remembers it.
+/// this returns. Suspends: for a call to the name's home, which calls all nodes that remember it at
+/// once.
 /// Throws as publish(), but for name_in_use_error; and std::bad_alloc, or another node's failure to
 /// take such a call as remote_error: the name may be gone then, and still be remembered by nodes
 /// that could not be told.

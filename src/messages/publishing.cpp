@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <new>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cluster/words/retry_without_memory.hpp"
 #include "messages/current_messenger.hpp"
@@ -61,17 +63,31 @@ void forget_here(const resource_name& name) {
       [] { this_thread::yield(); });
 }
 
-// All are told, whatever becomes of that: nobody else will.
+// All are told, whatever becomes of that: nobody else will; and all at once, as the one of them
+// that computes may take long to answer.
 void tell_to_forget(const resource_name& name, const std::set<net::node_id>& remembered_by) {
   std::exception_ptr first;
-  for (const net::node_id n : remembered_by) {
+  const auto attempt = [&first](const auto& tell) {
     try {
-      call<forget_here>(on_node{n}, name);
+      tell();
     } catch (const node_left_error&) {  // nobody remembers anything there
     } catch (...) {
       if (first == nullptr) first = std::current_exception();
     }
+  };
+  std::vector<remote_thread> calls;
+  for (const net::node_id n : remembered_by) {
+    const auto tell_and_wait = [&] { call<forget_here>(on_node{n}, name); };
+    const auto begin_to_tell = [&] {
+      try {
+        calls.emplace_back(on_node{n}, call<forget_here>(name));
+      } catch (const std::bad_alloc&) {  // none is left to tell it beside the others
+        tell_and_wait();
+      }
+    };
+    n == node_id() ? attempt(tell_and_wait) : attempt(begin_to_tell);
   }
+  for (remote_thread& t : calls) attempt([&t] { t.join(); });
   if (first != nullptr) std::rethrow_exception(first);
 }
 

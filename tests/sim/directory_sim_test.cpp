@@ -3,9 +3,11 @@
 // withdrawn, while nodes come, leave with what they have published, and are lost.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -327,6 +329,35 @@ TEST(simulated_directory, forgets_on_many_nodes_what_all_have_asked_for_at_once)
     STRATA_WITH_SEED(seed);
     EXPECT_EQ(found_though_withdrawn(seed, false), 0U);
     EXPECT_GT(found_though_withdrawn(seed, true), 0U) << "nobody would notice";
+  }
+}
+
+// A node that computes answers late. Were the others told after it, or those behind it after them,
+// a name would be withdrawn when all of them have answered in turn.
+TEST(simulated_directory, tells_all_at_once_to_forget) {
+  constexpr node_id nodes = 9;
+  const std::string name = "known to all";
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = nodes});
+    for (node_id n = 0; n < nodes; ++n)
+      p.begin(n, [&] { (void)await_name<published_number>(name); });
+    p.begin(0, [&] { publish(name, published_number{7}); });
+    p.run();
+
+    const node_id home = p.job->node(0).messenger.home_of(std::hash<std::string>()(name));
+    unsigned told = 0, told_before_the_first_answer = 0;
+    p.job->node(home).says = [&](node_id, cluster::kind k) {
+      told += k == cluster::kind::invoke ? 1 : 0;
+    };
+    p.job->node(home).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+      if (k == cluster::kind::returned && told_before_the_first_answer == 0)
+        told_before_the_first_answer = told;
+      return false;
+    };
+    p.begin(home, [&] { EXPECT_TRUE(withdraw(name)); });
+    p.run();
+    EXPECT_EQ(told_before_the_first_answer, nodes - 1);
   }
 }
 
