@@ -71,7 +71,8 @@ class runtime {
   ///   MPI_Finalize();
   ///
   /// Throws misuse_error for settings out of range, user_error when a job of srun or mpirun cannot
-  /// be joined as things are (another build, PMIx is missing), node_lost_error when one of its
+  /// be joined as things are (another build, PMIx is missing), or that of `strata run` (another
+  /// program of the same script has had this node's part in it), node_lost_error when one of its
   /// nodes did not come in time, or, under `strata run`, has ended before all had joined (on node
   /// 0; the other processes end with status 1), error when threads or address space are refused.
   /// Blocks for the start, about 0.1 ms for each worker.

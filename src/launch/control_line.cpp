@@ -31,6 +31,7 @@ constexpr const char* gone = "the launcher is gone";
 
 os::descriptor inherited_socket(const std::string& text) {
   const int fd = socket_named(text);
+  take_line(fd);
   // Children of the node have no part in the job.
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   return os::descriptor(fd);

@@ -158,6 +158,26 @@ TEST(run, wishes_reach_the_nodes) {
             "STRATA_JOB_FD=(none)\n");
 }
 
+// Which would wait for what the first one has been told, and is not said twice.
+TEST(run, one_program_of_a_script_is_the_node) {
+  const auto of_script = [](const std::string& nodes, const std::string& text) {
+    return run_to_end({"run", "-n", nodes, "sh", "-c", text, node_program(), "%m"});
+  };
+  for (const char* const nodes : {"1", "2"}) {
+    for (const char* const first : {"join finish", "join exit:3"}) {
+      const result r =
+          of_script(nodes, std::string("\"$0\" \"$1\" ") + first + "; \"$0\" \"$1\" join finish");
+      EXPECT_EQ(r.status, 9) << first;
+      EXPECT_NE(r.err.find("another program has had this node's part in the job"),
+                std::string::npos)
+          << r.err;
+    }
+  }
+  const result r =
+      of_script("2", "\"$0\" \"$1\" join finish; env -u STRATA_JOB_FD \"$0\" \"$1\" join exit:0");
+  EXPECT_EQ(r.status, 0) << r.err;
+}
+
 #if defined(STRATA_HAS_UCX)
 // UCX would write its log where results go, and replace the handlers of our signals.
 TEST(run, ucx_is_told_to_stay_in_the_background_unless_the_user_has_said_otherwise) {
