@@ -32,10 +32,8 @@ void go_behind(place& p, void* s) {
   p.put_stack(*static_cast<stack*>(s));
   p.offer_what_was_left();
 }
-void go_behind_here(place& p, void* s) {
-  if (auto* const behind = static_cast<stack*>(s); !p.try_put_bound(behind)) [[unlikely]]
-    p.deliver(*behind);
-}
+// Also behind those that have been brought meanwhile.
+void go_behind_here(place& p, void* s) { p.deliver(*static_cast<stack*>(s)); }
 
 void recycle(place& p, void* ended) {
   auto* s = static_cast<stack*>(ended);

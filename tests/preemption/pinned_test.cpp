@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -54,6 +57,34 @@ TEST(pinned, threads_stay_on_their_worker) {
     for (auto& group : threads)
       for (thread& t : group) t.join();
     EXPECT_EQ(moved, 0);
+  });
+}
+
+// Whoever has run for long goes behind those that others have made ready meanwhile.
+TEST(pinned, threads_that_were_woken_go_on_before_one_that_gives_way) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    binary_semaphore go(0);
+    int begun = 0;
+    int gone_on = 0;
+    const thread_attributes pinned{.pinned = true};
+    std::vector<thread> woken;
+    for (int i = 0; i < 5; ++i) {
+      woken.emplace_back(pinned, [&] {
+        ++begun;
+        go.acquire();
+        ++gone_on;
+        go.release();
+      });
+    }
+    while (begun < 5) this_thread::yield();
+    thread computes(pinned, [&] {
+      std::thread([&] { go.release(); }).join();
+      detail::this_place().give_way();
+      EXPECT_EQ(gone_on, 1);
+    });
+    computes.join();
+    for (thread& t : woken) t.join();
   });
 }
 
