@@ -129,6 +129,10 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   // queued. Partner: notify().
   c.used.store(1, std::memory_order_seq_cst);
   int robust_answer = 0;
+  // Who looks around every few milliseconds comes back to its place: otherwise two threads that are
+  // woken, and come back before it, could hand a lock to each other for ever.
+  record* const r = self_if_any();
+  std::uint64_t came = r != nullptr && r->given_up == raw ? r->came_to_it : 0;
   const unparked why = [&] {
     const given_away mutex_for_now(mutex, robust_answer);
     return c.shared != 0 ? wait_shared(c, mutex, until)
@@ -136,8 +140,13 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
                                                          .address = &c,
                                                          .then = &unlock,
                                                          .then_argument = mutex,
-                                                         .interruptible = is_cancellable()}));
+                                                         .interruptible = is_cancellable(),
+                                                         .came = &came}));
   }();
+  if (r != nullptr) {
+    r->given_up = why == unparked::timed_out ? raw : nullptr;
+    r->came_to_it = came;
+  }
   // The condition variable may be gone. The mutex is ours again (but for a robust one that is not
   // recoverable): handlers may rely on it.
   if (why == unparked::interrupted) act_on_cancellation();

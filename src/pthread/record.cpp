@@ -100,6 +100,7 @@ record* take_record() noexcept {
   r->given_stack = nullptr;
   r->guard_bytes = 0;
   r->inherits_scheduling = true;
+  r->given_up = nullptr;
   r->joins.store(nullptr, std::memory_order_relaxed);
   r->runs_on.store(nullptr, std::memory_order_relaxed);
   r->policy.store(SCHED_OTHER, std::memory_order_relaxed);

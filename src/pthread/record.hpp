@@ -111,6 +111,10 @@ struct record : thread_block {
   std::array<std::unique_ptr<key_part>, PTHREAD_KEYS_MAX / keys_per_part> keys;
   bool has_values = false;
 
+  // ---- the condition variable that it last waited for, if its time passed; by the thread itself
+  const void* given_up = nullptr;
+  std::uint64_t came_to_it = 0;  // see parking::came
+
   // ---- the robust mutexes that it has; by the thread itself ----
   std::vector<pthread_mutex_t*> robust_held;
 

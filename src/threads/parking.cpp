@@ -92,7 +92,15 @@ bool enqueue(request& r, timers* clock) {
         }
       }
     }
-    if (queues) q.append(r.w);
+    if (queues) {
+      if (how.came == nullptr) {
+        q.append(r.w);
+      } else if (*how.came == 0) {
+        *how.came = q.append(r.w);
+      } else {
+        q.insert(r.w, *how.came);
+      }
+    }
     q.lock.unlock();
     if (then != nullptr) then(then_argument);
     // By the timers' thread it would take two wake-ups of the kernel's. Others have their turn

@@ -21,7 +21,8 @@ struct waiter : timers::entry {
 
   waiter* next = nullptr;
   waiter* previous = nullptr;
-  bool queued = false;  // with the bucket's lock
+  bool queued = false;     // with the bucket's lock
+  std::uint64_t came = 0;  // likewise: when, as waiter_queue counts
   bool heeds_interruption = false;
   std::uint32_t kinds = parking::every_kind;
   const parking* how = nullptr;

@@ -17,12 +17,21 @@ class alignas(64) waiter_queue {
   spin_lock lock;
 
   [[nodiscard]] waiter* first() const noexcept { return first_; }
-  void append(waiter& w) noexcept {
-    w.next = nullptr;
-    w.previous = last_;
-    set_next(last_, &w);
-    last_ = &w;
-    w.queued = true;
+  // Behind all others; returns when that was, for insert().
+  std::uint64_t append(waiter& w) noexcept {
+    w.came = ++arrivals_;
+    put_behind(last_, w);
+    return w.came;
+  }
+  // One that has been here before, and `came` then: before those that came later, but only so many
+  // of them, since there may be thousands. One is enough for whoever is passed by one each time.
+  void insert(waiter& w, std::uint64_t came) noexcept {
+    constexpr int passes_max = 16;
+    waiter* before = last_;
+    w.came = came;
+    for (int i = 0; i < passes_max && before != nullptr && before->came > came; ++i)
+      before = before->previous;
+    put_behind(before, w);
   }
   void remove(waiter& w) noexcept {
     set_next(w.previous, w.next);
@@ -41,9 +50,18 @@ class alignas(64) waiter_queue {
 
  private:
   void set_next(waiter* of, waiter* next) noexcept { (of != nullptr ? of->next : first_) = next; }
+  // Null: in front of all.
+  void put_behind(waiter* before, waiter& w) noexcept {
+    w.next = before != nullptr ? before->next : first_;
+    w.previous = before;
+    (w.next != nullptr ? w.next->previous : last_) = &w;
+    set_next(before, &w);
+    w.queued = true;
+  }
 
   waiter* first_ = nullptr;
   waiter* last_ = nullptr;
+  std::uint64_t arrivals_ = 0;
 };
 
 inline constexpr unsigned waiter_queue_bits = 12;

@@ -339,6 +339,73 @@ TEST(pthread_header, unlocking_wakes_one_writer_at_a_time) {
   }
 }
 
+// Who waits at a condition variable again, after its time has passed, and others who came later.
+struct comes_back {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+  int begun = 0;  // waits, but for the first one
+  bool gave_up = false, goes_back = false;
+  int back_woken = 0, others_woken = 0;
+
+  void first() {
+    timespec next_second{};
+    strata_pthread_mutex_lock(&mutex);
+    clock_gettime(CLOCK_REALTIME, &next_second);
+    next_second = {next_second.tv_sec + 1, 0};
+    EXPECT_EQ(strata_pthread_cond_timedwait(&changed, &mutex, &next_second), ETIMEDOUT);
+    gave_up = true;
+    strata_pthread_mutex_unlock(&mutex);
+    while (!goes_back) strata_sched_yield();
+    wait(back_woken);
+  }
+  void wait(int& woken) {
+    strata_pthread_mutex_lock(&mutex);
+    ++begun;
+    strata_pthread_cond_wait(&changed, &mutex);
+    ++woken;
+    strata_pthread_mutex_unlock(&mutex);
+  }
+  void await(int waits) {
+    while (begun < waits) strata_sched_yield();
+    strata_pthread_mutex_lock(&mutex);  // and so it has been given back
+    strata_pthread_mutex_unlock(&mutex);
+  }
+};
+
+TEST(pthread_header, who_comes_back_to_a_condition_variable_has_its_place) {
+  strata::runtime rt(workers(1));
+  rt.run([] {
+    constexpr int others = 3;
+    comes_back one;
+    const auto begin = [&](void* (*body)(void*)) {
+      pthread_t t;
+      EXPECT_EQ(strata_pthread_create(&t, nullptr, body, &one), 0);
+      return t;
+    };
+    std::vector<pthread_t> all;
+    all.push_back(begin([](void* c) -> void* {
+      static_cast<comes_back*>(c)->first();
+      return nullptr;
+    }));
+    while (!one.gave_up) strata_sched_yield();
+    for (int i = 0; i < others; ++i) {
+      all.push_back(begin([](void* c) -> void* {
+        static_cast<comes_back*>(c)->wait(static_cast<comes_back*>(c)->others_woken);
+        return nullptr;
+      }));
+    }
+    one.await(others);
+    one.goes_back = true;
+    one.await(others + 1);
+    strata_pthread_cond_signal(&one.changed);
+    while (one.back_woken + one.others_woken == 0) strata_sched_yield();
+    EXPECT_EQ(one.back_woken, 1);
+    EXPECT_EQ(one.others_woken, 0);
+    strata_pthread_cond_broadcast(&one.changed);
+    for (const pthread_t t : all) EXPECT_EQ(strata_pthread_join(t, nullptr), 0);
+  });
+}
+
 // One thread takes it again at once, and lets others run with it.
 TEST(pthread_header, a_lock_to_write_is_not_kept_by_who_takes_it_again_at_once) {
   strata::runtime rt(workers(1));

@@ -49,6 +49,9 @@ struct parking {
   bool ends_by_signal = false;       // also from outside, where only interruptible waits do so
   std::uint32_t kinds = every_kind;  // a bit each: unpark() of one of them wakes it
   const void* whose = nullptr;       // by which unpark_of() finds it
+  // Of a caller that may come back here when its time has passed: when it came first, and then
+  // it goes before those who came later; 0: now, which is put there. Null: it does not come back.
+  std::uint64_t* came = nullptr;
 
   static constexpr std::int64_t never = INT64_MAX;
   static constexpr std::uint32_t every_kind = UINT32_MAX;
