@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <ratio>
 #include <stdexcept>
@@ -290,6 +291,10 @@ TEST(future, timed_waits) {
     EXPECT_EQ(g.wait_until(steady::time_point::min()), future_status::timeout);
     EXPECT_EQ(g.wait_until(std::chrono::system_clock::time_point::min()), future_status::timeout);
     EXPECT_EQ(g.wait_until(steady::time_point()), future_status::timeout);
+    // A quotient by 0, say.
+    const std::chrono::duration<double> no_number(std::numeric_limits<double>::quiet_NaN());
+    EXPECT_EQ(g.wait_for(no_number), future_status::timeout);
+    EXPECT_EQ(detail::nanoseconds_in(no_number).count(), 0);
     EXPECT_EQ(detail::deadline_at(steady::time_point::max()), INT64_MAX);
     EXPECT_EQ(detail::deadline_at(std::chrono::system_clock::time_point::max()), INT64_MAX);
     EXPECT_EQ(detail::deadline_at(by_hours::max()), INT64_MAX);

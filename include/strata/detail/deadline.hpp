@@ -12,11 +12,12 @@ namespace strata::detail {
 // Now on the clock that deadlines are on: the monotonic one, or in a simulation its own.
 std::int64_t deadline_now() noexcept;
 
-// Rounded up; at least 0, and the most there is where there are too many.
+// Rounded up; at least 0, also where it is no number, and the most there is where there are too
+// many.
 template <class Rep, class Period>
 constexpr std::chrono::nanoseconds nanoseconds_in(const std::chrono::duration<Rep, Period>& time) {
   using seconds = std::chrono::duration<double>;
-  if (time <= time.zero()) return std::chrono::nanoseconds::zero();
+  if (!(time > time.zero())) return std::chrono::nanoseconds::zero();
   if (std::chrono::duration_cast<seconds>(time).count() > 9e9)
     return std::chrono::nanoseconds::max();
   return std::chrono::ceil<std::chrono::nanoseconds>(time);
