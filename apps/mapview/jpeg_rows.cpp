@@ -15,6 +15,7 @@
 
 #include "apps/mapview/file.hpp"
 #include "apps/mapview/rows_of_file.hpp"
+#include "apps/mapview/upright.hpp"
 
 namespace mapview {
 namespace {
@@ -35,11 +36,20 @@ class jpeg_rows final : public picture_rows {
   void read_head() {
     attempt([this] {
       ::jpeg_stdio_src(&jpeg_, in_.get());
+      // As much as the first directory takes; a file may have any number of them.
+      ::jpeg_save_markers(&jpeg_, exif_marker, 1024);
       ::jpeg_read_header(&jpeg_, TRUE);
       has_four_colours_ = jpeg_.jpeg_color_space == JCS_CMYK || jpeg_.jpeg_color_space == JCS_YCCK;
       // That is as far as libjpeg goes.
       jpeg_.out_color_space = has_four_colours_ ? JCS_CMYK : JCS_RGB;
     });
+  }
+  [[nodiscard]] unsigned orientation() const {
+    for (const jpeg_marker_struct* m = jpeg_.marker_list; m != nullptr; m = m->next) {
+      const unsigned found = orientation_in({m->data, m->data_length});
+      if (found != 1) return found;
+    }
+    return 1;
   }
   // Cyan, magenta, yellow and black, for printers.
   [[nodiscard]] bool has_four_colours() const { return has_four_colours_; }
@@ -69,6 +79,8 @@ class jpeg_rows final : public picture_rows {
   }
 
  private:
+  static constexpr int exif_marker = JPEG_APP0 + 1;
+
   template <class Step>
   void attempt(Step step) {
     if (!completes(step)) refuse_picture(path_, why_.data());
@@ -131,15 +143,24 @@ class jpeg_rows final : public picture_rows {
 std::unique_ptr<picture_rows> open_jpeg_rows(const std::string& path, open_file in) {
   auto rows = std::make_unique<jpeg_rows>(path, std::move(in));
   rows->read_head();
-  if (!rows->has_several_scans()) return rows;
+  const unsigned orientation = rows->orientation();
+  if (orientation == 1 && !rows->has_several_scans()) return rows;
   const auto [width, height] = rows->dimensions();
-  if (std::uint64_t{width} * height > held_pixels_max)
-    refuse_held(path, "a JPEG of several scans (a progressive one)", "as baseline JPEG");
-  // libjpeg holds them, too, in twice the memory.
-  if (rows->has_four_colours() || !rows->can_be_read_again()) return rows;
+  if (std::uint64_t{width} * height > held_pixels_max) {
+    if (rows->has_several_scans())
+      refuse_held(path, "a JPEG of several scans (a progressive one)", "as baseline JPEG");
+    refuse_held(path, "a JPEG that is to be turned (by its EXIF)", "upright");
+  }
+  // What libjpeg cannot give row by row it holds, too, in twice the memory.
+  if (!rows->has_several_scans() || rows->has_four_colours() || !rows->can_be_read_again()) {
+    if (orientation == 1) return rows;
+    picture held(width, height);
+    rows->read(held.rgb.data(), height);
+    return rows_of(upright(std::move(held), orientation));
+  }
   rows = nullptr;
   try {
-    return rows_of(decode_jpeg(read_file(path)));
+    return rows_of(upright(decode_jpeg(read_file(path)), orientation));
   } catch (const picture_error& e) {
     refuse_picture(path, e.what());
   }

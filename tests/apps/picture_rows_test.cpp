@@ -81,6 +81,97 @@ TEST_F(rows_of_pictures, of_every_kind_of_png_have_eight_bits_of_three_colours) 
   EXPECT_EQ(read(8, PNG_COLOR_TYPE_GRAY_ALPHA, {10, 255, 99, 0}), (pixels{10, 10, 10, 0, 0, 0}));
 }
 
+// A JPEG with what a camera says of how it was held behind its first two bytes.
+void write_held(const std::string& path, const std::string& jpeg, const std::string& exif) {
+  const std::string marker = std::string("Exif\0\0", 6) + exif;
+  const std::size_t size = marker.size() + 2;
+  std::ofstream(path, std::ios::binary)
+      << jpeg.substr(0, 2) << "\xFF\xE1" << static_cast<char>(size >> 8)
+      << static_cast<char>(size & 255) << marker << jpeg.substr(2);
+}
+
+// One entry before that of the orientation.
+std::string exif_of(unsigned orientation, bool little, unsigned type = 3) {
+  std::string bytes = little ? "II" : "MM";
+  const auto put = [&](std::uint32_t n, unsigned size) {
+    for (unsigned i = 0; i < size; ++i)
+      bytes += static_cast<char>(n >> 8 * (little ? i : size - 1 - i));
+  };
+  put(42, 2);
+  put(8, 4);
+  put(2, 2);
+  for (const unsigned tag : {256U, 274U}) {
+    put(tag, 2);
+    put(type, 2);
+    put(1, 4);
+    put(orientation, 2);
+    put(0, 2);
+  }
+  put(0, 4);
+  return bytes;
+}
+
+std::string bytes_of(const std::string& path) {
+  const std::vector<unsigned char> all = read_file(path);
+  return {all.begin(), all.end()};
+}
+
+// The sides on which EXIF wants the file's first row and its first column.
+TEST_F(rows_of_pictures, are_turned_as_the_camera_was_held) {
+  enum side { top, bottom, left, right };
+  struct held {
+    side row, column;
+  };
+  constexpr held all[] = {{top, left}, {top, right}, {bottom, right}, {bottom, left},
+                          {left, top}, {right, top}, {right, bottom}, {left, bottom}};
+  const picture p = draw_terrain(67, 35, {0, 0, 67, 35});
+  write_picture(path("plain.jpg"), p);
+  apps_test::write_progressive(path("progressive.jpg"), p);
+  for (const char* const name : {"plain.jpg", "progressive.jpg"}) {
+    const std::string jpeg = bytes_of(path(name));
+    const picture stored = read_picture(path(name));
+    for (unsigned i = 0; i < std::size(all); ++i) {
+      write_held(path("held.jpg"), jpeg, exif_of(i + 1, i % 2 == 0));
+      const picture q = read_picture(path("held.jpg"));
+      const bool turned = all[i].row == left || all[i].row == right;
+      ASSERT_EQ(q.width, turned ? p.height : p.width) << i + 1;
+      ASSERT_EQ(q.height, turned ? p.width : p.height) << i + 1;
+      unsigned wrong = 0;
+      for (std::uint32_t row = 0; row < p.height; ++row) {
+        for (std::uint32_t column = 0; column < p.width; ++column) {
+          std::uint32_t x = 0, y = 0;
+          const auto place = [&](side s, std::uint32_t at) {
+            (s == top || s == bottom ? y : x) = s == top || s == left ? at
+                                                : s == bottom         ? q.height - 1 - at
+                                                                      : q.width - 1 - at;
+          };
+          place(all[i].row, row);
+          place(all[i].column, column);
+          wrong += std::equal(q.at(x, y), q.at(x, y) + 3, stored.at(column, row)) ? 0 : 1;
+        }
+      }
+      EXPECT_EQ(wrong, 0U) << name << ", held as " << i + 1;
+    }
+  }
+}
+
+TEST_F(rows_of_pictures, stay_as_they_are_where_exif_makes_no_sense) {
+  const picture p = draw_terrain(67, 35, {0, 0, 67, 35});
+  write_picture(path("plain.jpg"), p);
+  const std::string jpeg = bytes_of(path("plain.jpg")), good = exif_of(6, true);
+  std::vector<std::string> bad{exif_of(0, true),
+                               exif_of(9, false),
+                               exif_of(6, true, 4),
+                               "",
+                               std::string("MM\0*\xFF\xFF\xFF\xFF", 8),
+                               std::string("MM\0*\0\0\0\x08\xFF\xFF", 10)};
+  for (std::size_t size = 1; size < good.size() - 6; ++size) bad.push_back(good.substr(0, size));
+  for (const std::string& exif : bad) {
+    write_held(path("held.jpg"), jpeg, exif);
+    EXPECT_EQ(open_rows(path("held.jpg"))->dimensions().width, p.width) << exif.size();
+  }
+}
+
 TEST_F(rows_of_pictures, in_four_colours_become_the_light_that_their_inks_leave) {
   const picture p = some_terrain();
   for (const apps_test::ink_kind kind :
