@@ -74,4 +74,4 @@ def _distribution():
 def warn_if_busy():
     load = _other_load()
     if load > 0.5 and os.sched_getscheduler(0) == os.SCHED_OTHER:
-        print("bench/run: the machine is busy (load %.1f); wait, or run this under chrt -f 20" % load, file=sys.stderr)
+        print("%s: the machine is busy (load %.1f); wait, or run this under chrt -f 20" % (sys.argv[0], load), file=sys.stderr)
