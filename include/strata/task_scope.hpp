@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <new>
 #include <stop_token>
 #include <type_traits>
@@ -55,13 +56,21 @@ class scope_maker {
 
 }  // namespace detail
 
-/// The result of a spawned task. Valid until its scope ends; read it after sync().
+/// The result of a spawned task; read it after sync(). It may outlive the scope, and need not be
+/// kept: what nobody reads ends at sync(). Only the task that made the scope uses it.
 template <class T>
 class spawned {
  public:
+  spawned(spawned&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  spawned& operator=(spawned&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  /// Never waits for the task.
+  ~spawned();
+
   /// The value, moved out. Never blocks. Throws misuse_error before the scope's sync(), when the
-  /// task was cancelled or has thrown, or the second time. Only the task that made the scope calls
-  /// it, before the scope ends.
+  /// task was cancelled or has thrown, the second time, and where it has been moved from.
   T get();
 
  private:
@@ -91,7 +100,8 @@ class task_scope {
 
   /// Makes f a child task: it runs during sync() on this stack, or before that on another worker. f
   /// is moved into a block of the worker's pool: no lock, no fence. If f returns a
-  /// value, spawn returns a handle for it, else nothing; the result has a block of its own, by new.
+  /// value, spawn returns a handle for it, else nothing; the result has a block of its own, by new,
+  /// until it has been read, or sync() has returned and the handle has ended.
   /// f sees everything before the call. Never blocks. Throws misuse_error outside a runtime and in
   /// a fiber, std::bad_alloc, and what moving or copying f throws; nothing has been spawned then.
   /// f's exception is kept for sync().
@@ -117,7 +127,7 @@ class task_scope {
   template <class Call>
   struct call_child;
   struct call_link;
-  struct keeper;
+  struct kept_result;
 
   // A child of this type, in a block of the pool.
   template <class Child, class... Arguments>
@@ -131,6 +141,7 @@ class task_scope {
   void run_child(child& c) noexcept;
   void run_call(call_link& c) noexcept;
   void finish_children() noexcept;
+  void hand_over_results() noexcept;
   void finished_elsewhere(detail::worker& w) noexcept;
   void keep(std::exception_ptr e) noexcept;
   static void run_elsewhere(detail::task& t);
@@ -144,9 +155,8 @@ class task_scope {
   std::stop_token standard_stop_;
   std::uint64_t spawned_ = 0;  // since the last sync
   std::uint64_t ran_here_ = 0;
-  std::uint64_t syncs_ = 0;     // so far; a result is read after the next
-  call_link* calls_ = nullptr;  // since the last sync, newest first
-  keeper* results_ = nullptr;   // blocks with results, freed with the scope
+  call_link* calls_ = nullptr;      // since the last sync, newest first
+  kept_result* results_ = nullptr;  // the same
   int unwinding_ = std::uncaught_exceptions();
   detail::scope_maker maker_;
 
@@ -183,10 +193,13 @@ struct task_scope::call_link {
   void (*end)(call_link& c, bool made_here) noexcept;
 };
 
-// Heads a block that outlives its task because it holds the result.
-struct task_scope::keeper {
-  keeper* next;
-  void (*destroy)(keeper* k) noexcept;
+// Heads a block that outlives its task because it holds the result. It is the scope's, whose child
+// writes to it, until the next sync, and then the handle's; where that is gone it ends.
+struct task_scope::kept_result {
+  kept_result* next;
+  void (*destroy)(kept_result* r) noexcept;
+  bool has_ended = false;  // the child
+  bool has_handle = true;
 };
 
 template <class F>
@@ -218,22 +231,17 @@ struct task_scope::plain_child : child {
 };
 
 template <class T>
-struct spawned<T>::block : task_scope::keeper {
-  explicit block(const task_scope& s) noexcept : scope(&s), spawned_at(s.syncs_) {}
-
-  // The child may run until then, elsewhere.
-  [[nodiscard]] bool has_ended() const noexcept { return scope->syncs_ != spawned_at; }
-
-  const task_scope* scope;
-  std::uint64_t spawned_at;
+struct spawned<T>::block : task_scope::kept_result {
   detail::outcome<T> out;
   bool has_value = false;
-  static block* of(task_scope& s) {
-    auto* const b = new block(s);
-    b->next = s.results_;
-    b->destroy = &destroy_this;
+
+  static spawned in(task_scope& s) {
+    auto* const b = new block{{s.results_, &destroy_this}, {}};
     s.results_ = b;
-    return b;
+    return spawned(b);
+  }
+  ~block() {
+    if (has_value) out.drop();
   }
   // Rethrows what f throws.
   template <class F>
@@ -242,19 +250,25 @@ struct spawned<T>::block : task_scope::keeper {
     if (out.threw()) out.take();
     has_value = true;
   }
-  static void destroy_this(task_scope::keeper* k) noexcept {
-    auto* self = static_cast<block*>(k);
-    if (self->has_value) self->out.drop();
-    delete self;
-  }
+  static void destroy_this(task_scope::kept_result* r) noexcept { delete static_cast<block*>(r); }
 };
 
 template <class T>
+spawned<T>::~spawned() {
+  if (block_ == nullptr) return;
+  if (block_->has_ended)
+    delete block_;
+  else
+    block_->has_handle = false;
+}
+
+template <class T>
 T spawned<T>::get() {
-  if (!block_->has_ended() || !block_->has_value)
+  if (block_ == nullptr || !block_->has_ended || !block_->has_value)
     throw misuse_error("spawned::get() before sync(), twice, or of a cancelled task");
-  block_->has_value = false;
-  return block_->out.take();
+  const std::unique_ptr<block> read(std::exchange(block_, nullptr));
+  read->has_value = false;
+  return read->out.take();
 }
 
 namespace detail {
@@ -337,9 +351,9 @@ template <class Call, class F>
 auto task_scope::spawn_call(F&& f) {
   using child_of = call_child<Call>;
   if constexpr (child_of::has_result) {
-    auto* const b = child_of::block::of(*this);
-    add_child<child_of>(b, std::forward<F>(f));
-    return spawned<detail::regular<typename child_of::result>>(b);
+    auto handle = child_of::block::in(*this);
+    add_child<child_of>(handle.block_, std::forward<F>(f));
+    return handle;
   } else {
     add_child<child_of>(nullptr, std::forward<F>(f));
   }
@@ -355,9 +369,9 @@ auto task_scope::spawn(F&& f) {
   } else if constexpr (std::is_void_v<result>) {
     add_child<plain_child<function>>(std::forward<F>(f));
   } else {
-    auto* const b = spawned<result>::block::of(*this);
-    spawn([b, call = std::forward<F>(f)]() mutable { b->fill(call); });
-    return spawned<result>(b);
+    auto handle = spawned<result>::block::in(*this);
+    spawn([b = handle.block_, call = std::forward<F>(f)]() mutable { b->fill(call); });
+    return handle;
   }
 }
 

@@ -114,12 +114,19 @@ void task_scope::finish_children() noexcept {
   }
   balance_.store(0, std::memory_order_relaxed);
   spawned_ = ran_here_ = 0;
-  ++syncs_;
   if (detail::this_worker().profiling) {
     detail::strand children;
     children.work = children_work_.exchange(0, std::memory_order_relaxed);
     children.span = children_span_.exchange(0, std::memory_order_relaxed);
     detail::strands_join(children, detail::strand{});
+  }
+}
+
+void task_scope::hand_over_results() noexcept {
+  while (results_ != nullptr) {
+    kept_result& r = *std::exchange(results_, results_->next);
+    r.has_ended = true;
+    if (!r.has_handle) r.destroy(&r);
   }
 }
 
@@ -130,6 +137,7 @@ void task_scope::keep(std::exception_ptr e) noexcept {
 void task_scope::sync() {
   maker_.check();
   if (spawned_ != 0 || calls_ != nullptr) finish_children();
+  hand_over_results();
   if (threw_.load(std::memory_order_acquire)) {
     threw_.store(false, std::memory_order_relaxed);
     std::rethrow_exception(std::exchange(exception_, nullptr));
@@ -138,10 +146,7 @@ void task_scope::sync() {
 
 task_scope::~task_scope() {
   if (spawned_ != 0 || calls_ != nullptr) finish_children();
-  while (keeper* k = results_) {
-    results_ = k->next;
-    k->destroy(k);
-  }
+  hand_over_results();
   if (exception_ != nullptr && std::uncaught_exceptions() <= unwinding_) {
     std::fputs("strata: a task_scope ended with an exception that no sync() had rethrown\n",
                stderr);

@@ -3,6 +3,7 @@
 #include "refused_new.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
@@ -12,6 +13,7 @@ namespace {
 thread_local std::size_t least_refused = SIZE_MAX, most_refused = SIZE_MAX;
 thread_local std::size_t most_bytes = 0;
 thread_local unsigned times_refused = 0, most_times = 0;
+std::atomic<long> blocks_in_use{0};
 
 }  // namespace
 
@@ -26,6 +28,7 @@ refused_new::~refused_new() { least_refused = SIZE_MAX; }
 
 std::size_t refused_new::most_asked() noexcept { return most_bytes; }
 unsigned refused_new::refused() noexcept { return times_refused; }
+long refused_new::in_use() noexcept { return blocks_in_use.load(std::memory_order_relaxed); }
 
 void* memory_unless_refused(std::size_t bytes) {
   most_bytes = std::max(most_bytes, bytes);
@@ -34,11 +37,17 @@ void* memory_unless_refused(std::size_t bytes) {
   if (is_refused) ++times_refused;
   void* const p = is_refused ? nullptr : std::malloc(std::max<std::size_t>(bytes, 1));
   if (p == nullptr) throw std::bad_alloc();
+  blocks_in_use.fetch_add(1, std::memory_order_relaxed);
   return p;
+}
+
+void give_memory_back(void* p) noexcept {
+  if (p != nullptr) blocks_in_use.fetch_sub(1, std::memory_order_relaxed);
+  std::free(p);
 }
 
 }  // namespace strata::test
 
 void* operator new(std::size_t bytes) { return strata::test::memory_unless_refused(bytes); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p) noexcept { strata::test::give_memory_back(p); }
+void operator delete(void* p, std::size_t) noexcept { strata::test::give_memory_back(p); }

@@ -20,6 +20,8 @@ class refused_new {
   [[nodiscard]] static std::size_t most_asked() noexcept;
   // How often bytes were refused since then.
   [[nodiscard]] static unsigned refused() noexcept;
+  // Blocks that the program has of operator new now, whichever thread asked for them.
+  [[nodiscard]] static long in_use() noexcept;
 };
 
 }  // namespace strata::test

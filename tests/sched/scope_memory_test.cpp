@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child or token for which there is no memory in the queue is refused, and was never there.
+// A child or token for which there is no memory in the queue is refused, and was never there. A
+// scope keeps no results that have been read, or that nobody will read.
 #include <atomic>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "../common/refused_new.hpp"
 #include "strata/call.hpp"
@@ -59,6 +62,70 @@ int one() { return 1; }
 
 TEST(without_memory_for_its_place, a_call_is_not_awaited) {
   refuse_children([](task_scope& scope) { (void)scope.spawn(call<one>()); });
+}
+
+// spawn(scope) gives a handle of a `tracked`.
+template <class Spawn>
+void end_results(const Spawn& spawn) {
+  runtime rt(with_workers(1));
+  rt.run([&] {
+    task_scope scope;
+    const auto round = [&] {
+      (void)spawn(scope);
+      auto read = spawn(scope);
+      auto read_and_kept = spawn(scope);
+      { auto given_up = spawn(scope); }
+      scope.sync();
+      EXPECT_EQ(tracked::living(), 2) << "those that may be read";
+      (void)read.get();
+      (void)std::exchange(read_and_kept, std::move(read)).get();
+      EXPECT_EQ(tracked::living(), 0);
+      EXPECT_THROW(read_and_kept.get(), misuse_error);
+    };
+    round();
+    const long before = refused_new::in_use();
+    for (int i = 0; i < 100; ++i) round();
+    EXPECT_EQ(refused_new::in_use(), before);
+  });
+}
+
+TEST(results, end_when_nobody_can_read_them) {
+  end_results([](task_scope& scope) { return scope.spawn([] { return tracked(1); }); });
+}
+
+TEST(results, end_for_which_there_was_no_child) {
+  runtime rt(with_workers(1));
+  rt.run([&] {
+    task_scope scope;
+    const long before = refused_new::in_use();
+    struct not_moved {
+      not_moved() = default;
+      not_moved(const not_moved&) { throw std::bad_alloc(); }
+      int operator()() { return 1; }
+    };
+    const not_moved f;
+    EXPECT_THROW((void)scope.spawn(f), std::bad_alloc);
+    scope.sync();
+    EXPECT_EQ(refused_new::in_use(), before);
+  });
+}
+
+TEST(results, may_outlive_their_scope) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    std::vector<spawned<tracked>> kept;
+    {
+      task_scope scope;
+      for (int i = 0; i < 100; ++i) kept.push_back(scope.spawn([] { return tracked(1); }));
+      EXPECT_THROW(kept.front().get(), misuse_error) << "before sync()";
+      kept.erase(kept.begin());
+    }
+    EXPECT_EQ(tracked::living(), 99);
+    for (int i = 0; i < 50; ++i) (void)kept[static_cast<std::size_t>(i)].get();
+    EXPECT_EQ(tracked::living(), 49);
+    kept.clear();
+    EXPECT_EQ(tracked::living(), 0);
+  });
 }
 
 std::atomic<int> tokens_ran{0};
