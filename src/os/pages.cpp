@@ -62,6 +62,15 @@ std::byte* take_pages(std::size_t bytes) noexcept {
 
 void give_pages(std::byte* at, std::size_t bytes) noexcept { munmap(at, bytes); }
 
+void forget_pages(std::byte* at, std::size_t bytes) noexcept {
+  // It can fail only for locked pages, which then simply stay.
+  madvise(at, bytes, MADV_DONTNEED);
+}
+
+void use_small_pages(std::byte* at, std::size_t bytes) noexcept {
+  madvise(at, bytes, MADV_NOHUGEPAGE);  // it fails where there are no large ones
+}
+
 page_range::page_range(std::size_t bytes) : bytes_(round_up_to_pages(bytes)) {
   STRATA_CHECK(bytes_ >= bytes && bytes > 0, bytes);
   data_ = take_pages(bytes_);
@@ -145,8 +154,7 @@ bool page_range::residency(std::size_t offset, std::size_t bytes,
 void page_range::decommit(std::size_t offset, std::size_t bytes) noexcept {
   STRATA_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, offset, bytes, bytes_);
   STRATA_CHECK(offset % page_bytes() == 0 && bytes % page_bytes() == 0, offset, bytes);
-  // It can fail only for locked pages, which then simply stay.
-  madvise(data_ + offset, bytes, MADV_DONTNEED);
+  forget_pages(data_ + offset, bytes);
 }
 
 }  // namespace strata::os

@@ -25,6 +25,12 @@ std::byte* take_pages(std::size_t bytes) noexcept;
 /// Back, with the same `bytes`.
 void give_pages(std::byte* at, std::size_t bytes) noexcept;
 
+/// Gives the memory of whole pages back; they read as zero afterwards.
+void forget_pages(std::byte* at, std::size_t bytes) noexcept;
+
+/// Memory for what lies there comes by single pages, not by the large ones of transparent_hugepage.
+void use_small_pages(std::byte* at, std::size_t bytes) noexcept;
+
 /// Owns a readable and writable range of zeroed pages. It costs address space only (no swap is
 /// reserved); each page gets memory when first touched. Not synchronised: different threads may use
 /// disjoint parts, one thread destroys it when all are done.

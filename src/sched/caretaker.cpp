@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one of those who sleep sees to meanwhile, so that no thread is there for it: the memory of
-// stacks that nobody uses; and, under the policies rotator and locked, workers that stand still in
-// a system call or in something long, though others wait there. By themselves those policies take
-// nothing from anybody. Who neither begins nor continues anything from one look to the next cannot
-// give anything away either; what waits there is taken by the next worker that has nothing to do.
+// stacks and frames that nobody uses; and, under the policies rotator and locked, workers that
+// stand still in a system call or in something long, though others wait there. By themselves those
+// policies take nothing from anybody. Who neither begins nor continues anything from one look to
+// the next cannot give anything away either; what waits there is taken by the next worker that has
+// nothing to do.
 //
 // It sleeps with a limit as long as there is something to see to, and then for ever: a program that
 // does nothing costs nothing.
@@ -67,24 +68,29 @@ std::int64_t scheduler::look_who_stands_still(const place& p) noexcept {
   return stay ? look_every_ns : os::futex_forever_ns;
 }
 
-std::int64_t scheduler::take_care(const place& p, bool tidy, bool& cares) noexcept {
+std::int64_t scheduler::tidy() noexcept {
+  const std::int64_t now_ns = os::now_ns();
+  return sooner(pools_.tidy(now_ns), depot.tidy(now_ns));
+}
+
+std::int64_t scheduler::take_care(const place& p, bool is_tidy, bool& cares) noexcept {
   const without_worker as_from_outside;
   for (;;) {
     if (!cares) {
-      if (tidy && !(somebody_may_stand_still() && !all_sleep())) return os::futex_forever_ns;
+      if (is_tidy && !(somebody_may_stand_still() && !all_sleep())) return os::futex_forever_ns;
       // Acquire: what the last one has seen. Partners: the release below and in give_up_care().
-      // Release, to a caretaker that we leave it to: the stacks that we have given back.
+      // Release, to a caretaker that we leave it to: what we have given back.
       if (has_caretaker_.exchange(true, std::memory_order_acq_rel)) return os::futex_forever_ns;
       cares = true;
     }
-    std::int64_t next_ns = pools_.tidy(os::now_ns());
+    std::int64_t next_ns = tidy();
     if (somebody_may_stand_still()) next_ns = sooner(next_ns, look_who_stands_still(p));
     if (next_ns != os::futex_forever_ns) return next_ns;
     cares = false;
     // Acquire: what those have given back who have left it to us. Partner: the exchange above.
     has_caretaker_.exchange(false, std::memory_order_acq_rel);
-    tidy = stacks_are_tidy();
-    if (!tidy) continue;
+    is_tidy = memory_is_tidy();
+    if (!is_tidy) continue;
     if (!somebody_may_stand_still()) return os::futex_forever_ns;
     // Given up, then looked. Partner: want_caretaker().
     asymmetric_fences::heavy();

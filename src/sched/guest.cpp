@@ -170,7 +170,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
     idle_.wake(p.id);  // who asked found nobody asleep. Partner: lone_watch::ask()
   }
   // The place's own thread has slept all the time.
-  if (!stacks_are_tidy() && !has_caretaker_.load(std::memory_order_relaxed)) idle_.wake(p.id);
+  if (!memory_is_tidy() && !has_caretaker_.load(std::memory_order_relaxed)) idle_.wake(p.id);
   tell_idle_waiters();
   tell_neighbours_of_sleep();
 }

@@ -64,6 +64,7 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_
   bound_ = !bound_to_.cpus().empty();
   const std::vector<int> cpus = bound_ ? bound_to_.cpus() : machine.place(allowed, count);
 
+  depot.prepare();
   for (unsigned i = 0; i < count; ++i) {
     places_.push_back(std::make_unique<place>(depot, *this, i));
     places_.back()->cpu = cpus[i];

@@ -218,7 +218,7 @@ class scheduler {
   // made progress but what runs all the time.
   [[nodiscard]] std::uint64_t steps() const noexcept;
   // None has memory that is to be given back, whenever. A hint.
-  [[nodiscard]] bool stacks_are_tidy() const noexcept { return pools_.is_tidy(); }
+  [[nodiscard]] bool memory_is_tidy() const noexcept { return pools_.is_tidy() && depot.is_tidy(); }
   // All pools, the usual one first, for people. They exist as long as this.
   [[nodiscard]] std::vector<stack_pool*> all_stacks() { return pools_.all(); }
   [[nodiscard]] const place& place_at(unsigned i) const noexcept { return *places_[i]; }
@@ -292,10 +292,12 @@ class scheduler {
   void want_caretaker(const place& p) noexcept;
   // By p, which has taken some of that and is going to run one: where others wait behind it.
   void left_behind_the_first(const place& p) noexcept;
-  // By who sleeps in p, once it has said so. `tidy`: the stacks were before that. `cares`: it is
+  // By who sleeps in p, once it has said so. `is_tidy`: all was before that. `cares`: it is
   // the caretaker. Returns after how many ns to come again; os::futex_forever_ns: there is nothing
   // to see to, or another does.
-  [[nodiscard]] std::int64_t take_care(const place& p, bool tidy, bool& cares) noexcept;
+  [[nodiscard]] std::int64_t take_care(const place& p, bool is_tidy, bool& cares) noexcept;
+  // Gives memory back that nobody uses. Returns the same.
+  std::int64_t tidy() noexcept;
   // By the caretaker when it is awake.
   void give_up_care(const place& p) noexcept;
   [[nodiscard]] std::int64_t look_who_stands_still(const place& p) noexcept;

@@ -59,7 +59,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   const bool looks = watch_ != nullptr && p.id == 0 && !guest;
   const context mine = p.native;
   exceptions_in_flight* const exceptions = p.exceptions;
-  const bool is_tidy = pools_.tidy(os::now_ns()) == os::futex_forever_ns;
+  const bool is_tidy = tidy() == os::futex_forever_ns;
   if (stacks.only_kept_are_left()) p.give_up_spare();
   p.time.enter(bucket::idle);
   // From now on every owner answers at its next push. Announce, fence, look again: a push that

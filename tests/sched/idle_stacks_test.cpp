@@ -163,10 +163,10 @@ TEST(stacks, are_tidy_when_those_of_every_size_are) {
     constexpr std::size_t one_size = std::size_t{128} << 10, another = 2 * one_size;
     detail::stack* const taken = here.stacks_of(one_size).take();
     (void)here.stacks_of(another).take();
-    EXPECT_TRUE(here.stacks_are_tidy()) << "all are in use";
+    EXPECT_TRUE(here.memory_is_tidy()) << "all are in use";
     here.stacks_of(one_size).give(taken);
     EXPECT_TRUE(here.stacks.is_tidy());
-    EXPECT_FALSE(here.stacks_are_tidy());
+    EXPECT_FALSE(here.memory_is_tidy());
   });
 }
 

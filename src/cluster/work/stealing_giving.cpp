@@ -16,7 +16,7 @@ namespace strata::cluster {
 namespace {
 
 // A sender that has nobody to send to now looks again when it has so many tasks more, or fewer.
-constexpr std::uint64_t later = 8;
+constexpr std::uint64_t ask_after = 8;
 // And has no more calls away for each node of the job: whoever waits for one keeps a stack, and
 // nothing else bounds how many a sender is ahead of those who make them.
 constexpr std::size_t calls_away_max = 16;
@@ -201,7 +201,7 @@ void stealing::feed(detail::worker& w) {
   if (!wanted_.is_for(hunger::wishes | hunger::shelf)) return;
   // Nobody waits for its next push.
   if (settings_.how == balancing::sender && !wanted_.is_for(hunger::shelf))
-    return w.deque.ask_later(later);
+    return w.deque.ask_later(ask_after);
   // The next push may have something for the next one. Where the oldest task stays on this node,
   // not before that is gone; thieves of this node who take it ask again themselves.
   const bool blocked = !gave && settings_.how != balancing::sender && w.deque.has_shared();
