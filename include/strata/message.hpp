@@ -92,8 +92,9 @@ class endpoint {
 
   // ---- sending ----
   /// Returns when `bytes` may change: the message has been copied or received. Up to the eager
-  /// limit of its path (see above) it suspends only while the target has no room; above it, it
-  /// always waits for the receive. So in a ring in which each first sends and then receives, nobody
+  /// limit of its path (see above) it suspends only while the target has no room, and lets others
+  /// of its worker run where several threads want that room; above it, it always waits for the
+  /// receive. So in a ring in which each first sends and then receives, nobody
   /// receives large messages: begin with start_receive(), or send with start_send(). Throws
   /// endpoint_closed_error if the target is known to have ended (with certainty if it is of this
   /// process, or the message had to wait for it; else flush() tells), node_lost_error, misuse_error

@@ -118,9 +118,13 @@ void messenger::keep(port& p, delivery& d) {
       p.counted.bytes_copied += d.info->bytes;
     }
     p.local_bytes += d.info->bytes + charge_for_message;
+    d.sender->gives_way = p.local_turns.take();
     d.sender = nullptr;  // it has ended
   } else {
     // Where its sender has it, who waits until it is received.
+    const arrival* const before = p.messages.last();
+    if (before != nullptr && before->sender() != nullptr && before->info.source != a->info.source)
+      p.local_turns.wanted();
     a->body = d.sender;
     d.sender->at = request::place::messages;
     d.sender->target = &p;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "messages/current_messenger.hpp"
+#include "messages/giving_way.hpp"
 #include "messages/messenger.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/message.hpp"
@@ -86,9 +87,10 @@ message_info receive_now(request& r) {
   return r.result();
 }
 
-message_info finish(request& r) {
+void finish_send(request& r) {
   r.wait();
-  return r.result();
+  (void)r.result();
+  if (r.gives_way) messages::give_way_to_others();
 }
 
 }  // namespace
@@ -147,7 +149,7 @@ void endpoint::send(endpoint_id to, message_tag tag, std::span<const std::byte> 
   request r;
   prepare_send(r, action::send, mine, id_, to, tag, bytes);
   r.messenger->send(r);
-  finish(r);
+  finish_send(r);
 }
 
 void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes) {
@@ -162,7 +164,7 @@ void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& by
     prepare_send(r, action::send, mine, id_, to, tag, content);
     r.whole = &content;
     r.messenger->send(r);
-    finish(r);
+    finish_send(r);
   } catch (...) {
     bytes = std::move(content);
     throw;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who copies a large message keeps its worker for as long as that takes: a gigabyte for tenths of a
-// second.
+// second; who sends while others wait for the same room, for as long as there is some (turns.hpp).
 #pragma once
 #include <cstddef>
 

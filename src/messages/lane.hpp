@@ -10,6 +10,7 @@
 
 #include "messages/matching.hpp"
 #include "messages/request.hpp"
+#include "messages/turns.hpp"
 #include "messages/wire.hpp"
 #include "sync/spin_lock.hpp"
 
@@ -25,6 +26,7 @@ struct lane : std::enable_shared_from_this<lane> {
   bool is_held = false;          // it is among those of crowding.cpp
   bool is_let_go = false;        // what waits in it is sent, though others are among those
   outcome open = outcome::done;  // or how it has ended
+  turns in_turn;                 // those who send
   waiting_messages<request> waiting;  // for room
   std::uint64_t eager = 0;            // messages that went with their bytes
   std::uint64_t last_notice = 0;      // that has said whether it is stuck

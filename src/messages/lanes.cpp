@@ -69,6 +69,8 @@ void messenger::send_to_node(request& r) {
     } else {
       const load what = l.waiting.empty() ? take_room(l, r) : load::nothing;
       if (what == load::nothing) {
+        const request* const before = l.waiting.last();
+        if (before != nullptr && before->info.source != r.info.source) l.in_turn.wanted();
         r.at = request::place::lane;
         r.on = to;
         l.waiting.add(r);
@@ -77,6 +79,7 @@ void messenger::send_to_node(request& r) {
       }
       transmit(l, r, what);
       if (what == load::envelope) return;
+      r.gives_way = l.in_turn.take();
     }
   }
   r.finish_unseen(how);

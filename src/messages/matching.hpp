@@ -181,8 +181,9 @@ template <class Entry>
 class waiting_messages {
  public:
   [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
-  // The oldest; null: none.
+  // The oldest, the newest; null: none.
   [[nodiscard]] Entry* first() const noexcept { return all_.first; }
+  [[nodiscard]] Entry* last() const noexcept { return all_.last; }
   // Counts them: for people and tests.
   [[nodiscard]] std::size_t size() const noexcept {
     std::size_t n = 0;

@@ -51,6 +51,7 @@ void messenger::close(endpoint_id id, port& p, outcome how) {
     p.local_bytes = 0;
     accounts.swap(p.accounts);
     p.full_accounts = 0;
+    p.local_turns = {};
   }
   receives.for_each([](request& r) { r.finish(outcome::closed); });
   messages.for_each([&](arrival& a) {

@@ -13,6 +13,7 @@
 
 #include "messages/matching.hpp"
 #include "messages/request.hpp"
+#include "messages/turns.hpp"
 #include "messages/wire.hpp"
 #include "net/wire.hpp"
 #include "sync/spin_lock.hpp"
@@ -45,6 +46,7 @@ struct news {
 
 struct alignas(64) port {
   detail::spin_lock lock;
+  turns local_turns;                // of senders of this process
   std::uint32_t full_accounts = 0;  // those that keep stuck_bytes or more
   endpoint_id id;                   // none: closed
   posted_receives<request> receives;

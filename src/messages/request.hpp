@@ -73,6 +73,8 @@ struct request {
   // Receive: one that does not fit is refused to its sender, as if the endpoint had ended, and does
   // not wait here.
   bool refuses_larger = false;
+  // Send that has ended at once: others want the room as well. See turns.hpp.
+  bool gives_way = false;
   // Send: all of it. Receive: the target from the beginning; all of what came, once it has ended
   // (also when that is too large).
   message_info info{};

@@ -344,4 +344,30 @@ TEST_P(endpoints, do_not_wait_in_fibers) {
   });
 }
 
+// Who waits for room is woken first, and does not use up all of it before the others run: of three
+// rounds two are its own, as a receiver that waits gets one message more without taking room.
+TEST(endpoints_on_one_worker, give_those_who_want_their_room_turns) {
+  runtime rt(test::with_workers(1));
+  rt.run([] {
+    constexpr unsigned senders = 4, each = 2000;
+    endpoint here;
+    std::vector<thread> threads;
+    for (unsigned i = 0; i < senders; ++i) {
+      threads.emplace_back([i, to = here.id()] {
+        endpoint mine;
+        const std::array<std::byte, 1000> content{};
+        for (unsigned j = 0; j < each; ++j) mine.send(to, i, content);
+      });
+    }
+    std::array<unsigned, senders> received{};
+    for (unsigned i = 0; i < senders * each; ++i) {
+      ++received[here.receive_message().tag];
+      if (i == senders * each / 2) {
+        for (const unsigned n : received) EXPECT_GE(n, each / 4) << "while others have sent more";
+      }
+    }
+    for (thread& t : threads) t.join();
+  });
+}
+
 }  // namespace

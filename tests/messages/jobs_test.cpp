@@ -77,6 +77,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(message_jobs_at_work, hear_of_bests_and_stops) {
   run("bests-at-work", {"--strata-workers=1"});
 }
+TEST_P(message_jobs_at_work, give_those_who_want_their_room_turns) {
+  run("room-in-turn", {"--strata-workers=1"});
+}
 
 TEST(message_job, takes_in_what_has_come_while_nobody_else_is_ready) {
   for (const char* what : {"taken-in", "others-go-on"}) {

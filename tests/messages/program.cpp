@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
       {"paths", paths},
       {"received-backwards", received_backwards},
       {"registered", registered},
+      {"room-in-turn", room_in_turn},
       {"slow-receiver", slow_receiver},
       {"stops", stops},
       {"bests", bests},

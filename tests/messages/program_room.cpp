@@ -57,6 +57,14 @@ void receive_on_demand(endpoint_id to) {
   for (int i = 0; i < all; ++i) (void)mine.receive_message();
 }
 
+constexpr unsigned crowd_sends = 3000;
+
+void send_in_a_crowd(endpoint_id to, message_tag number) {
+  endpoint mine;
+  const std::vector<std::byte> content(1000);
+  for (unsigned i = 0; i < crowd_sends; ++i) mine.send(to, number, content);
+}
+
 void look_for_nothing(endpoint_id to) {
   endpoint kept, word;
   word.send_value(to, 1, kept.id());
@@ -129,6 +137,26 @@ void slow_receiver(runtime& rt) {
     endpoint().send_value(to, 1, 0);
     sender.join();
     other.join();
+  });
+}
+
+// Several threads on the one worker of another node send to one endpoint, faster than it receives:
+// none takes all of the room. (Within a process: endpoint_waits_test.cpp.)
+void room_in_turn(runtime& rt) {
+  rt.run([] {
+    constexpr unsigned senders = 4;
+    std::vector<remote_thread> threads;
+    endpoint mine;
+    for (message_tag i = 0; i < senders; ++i)
+      threads.emplace_back(on_node{last_node()}, call<send_in_a_crowd>(mine.id(), i));
+    std::array<unsigned, senders> received{};
+    for (unsigned i = 0; i < senders * crowd_sends; ++i) {
+      ++received.at(mine.receive_message().tag);
+      if (i != senders * crowd_sends / 2) continue;
+      for (const unsigned n : received)
+        require(n >= crowd_sends / 4, "what a thread has sent beside others");
+    }
+    for (remote_thread& t : threads) t.join();
   });
 }
 

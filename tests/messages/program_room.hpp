@@ -4,6 +4,7 @@
 #include "strata/runtime.hpp"
 
 void slow_receiver(strata::runtime& rt);
+void room_in_turn(strata::runtime& rt);
 void cancelled_send(strata::runtime& rt);
 void given_up(strata::runtime& rt);
 void eager_limit(strata::runtime& rt);
