@@ -18,6 +18,9 @@ options one_quiet_worker() {
   o.bind = false;
   // Its worker is not woken by what becomes ready on simulated ones.
   o.policy = "locked";
+  // Programs of tests are not optimised, and have room for each value that they name: 200 KB in one
+  // function. Only what is touched takes memory.
+  o.stack_bytes = std::size_t{1} << 20;
   return o;
 }
 
