@@ -49,5 +49,14 @@ void give_memory_back(void* p) noexcept {
 }  // namespace strata::test
 
 void* operator new(std::size_t bytes) { return strata::test::memory_unless_refused(bytes); }
+// As the standard library has it; a sanitizer has one of its own, whose blocks are not to come
+// here.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* p) noexcept { strata::test::give_memory_back(p); }
 void operator delete(void* p, std::size_t) noexcept { strata::test::give_memory_back(p); }
