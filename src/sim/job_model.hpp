@@ -12,6 +12,7 @@
 #include "net/transport.hpp"
 #include "sim/simulated_transport.hpp"
 #include "strata/detail/task.hpp"
+#include "strata/options.hpp"
 
 namespace strata::sim {
 
@@ -55,6 +56,7 @@ struct job_model {
   std::size_t transfer_bytes_min = net::transfers::never;
   // Who hears of a node's loss breaks off, as a runtime does: see simulated_node::break_off().
   bool breaks_off = false;
+  std::size_t stack_bytes = options{}.stack_bytes;  // of each thread
 };
 
 }  // namespace strata::sim

@@ -12,15 +12,13 @@
 namespace strata::sim {
 namespace {
 
-options one_quiet_worker() {
+options one_quiet_worker(std::size_t stack_bytes) {
   options o;
   o.workers = 1;
   o.bind = false;
   // Its worker is not woken by what becomes ready on simulated ones.
   o.policy = "locked";
-  // Programs of tests are not optimised, and have room for each value that they name: 200 KB in one
-  // function. Only what is touched takes memory.
-  o.stack_bytes = std::size_t{1} << 20;
+  o.stack_bytes = stack_bytes;
   return o;
 }
 
@@ -41,7 +39,7 @@ job::job(world& w, const job_model& m)
       wires_{wires_of(w, m), m.spares ? wires_of(w, m) : nullptr},
       host_of_(m.hosts),
       plan_(cluster::first_plan(m.founders != 0 ? m.founders : m.nodes)),
-      frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
+      frames_(std::make_unique<detail::scheduler>(one_quiet_worker(m.stack_bytes))) {
   frames_->deadlines.go_by(*this);
   if (host_of_.empty()) {
     host_of_.resize(m.nodes);

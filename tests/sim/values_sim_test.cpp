@@ -52,7 +52,8 @@ struct holder {
 // Node 0 has `value` sent around, and `other` where one has to come.
 template <class T>
 void expect_to_travel(const T& value, const T& other) {
-  program_job p(1, {.nodes = 2});
+  // A program that is not optimised has room for each value that it names, and of a call's.
+  program_job p(1, {.nodes = 2, .stack_bytes = std::size_t{1} << 20});
   bool may_end = false;
   p.begin(0, [&] {
     // ---- calls ----
