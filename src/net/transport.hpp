@@ -28,7 +28,8 @@ struct capabilities {
 };
 
 enum class send_outcome {
-  sent,         // the message is the transport's now; it will go out without further calls
+  sent,         // the message is the transport's now; it goes out without a flush(), as long as the
+                // node has a thread that polls, or a sender in wait_for_room()
   staged,       // the same, but it goes out at the next flush() of that peer at the latest
   would_block,  // the peer's credits are used up; nothing has happened. wait_for_room() tells when
                 // to try again

@@ -93,11 +93,12 @@ TEST_P(addressed_suite, a_node_comes_while_others_talk) {
   constexpr std::size_t with_comer = 300;
   std::atomic<std::size_t> heard{0};
   std::atomic<bool> is_in{false};
-  std::vector<std::thread> threads;
+  std::vector<std::thread> senders, receivers;
+  senders_stay stay;
   for (const node_id self : members) {
     const auto other = static_cast<node_id>(2 - self);
     transport& t = *all_[self];
-    threads.emplace_back([&, self, other] {
+    senders.emplace_back([&, self, other] {
       std::size_t told = 0;
       for (std::size_t m = 0; m < among_members; ++m) {
         send_patiently(t, self, other, content(self, m, mixed_size(m)));
@@ -111,8 +112,9 @@ TEST_P(addressed_suite, a_node_comes_while_others_talk) {
         send_patiently(t, self, comer, content(self, told, mixed_size(told)));
       flush_patiently(t, other);
       flush_patiently(t, comer);
+      stay.until_over(t);
     });
-    threads.emplace_back([&, self] {
+    receivers.emplace_back([&, self] {
       checking_receiver r(self);
       r.receive_until(t, [&] {
         heard.store(r.total);
@@ -127,17 +129,20 @@ TEST_P(addressed_suite, a_node_comes_while_others_talk) {
   let_in();
   is_in.store(true);
   is_in.notify_all();
-  threads.emplace_back([&] {
+  senders.emplace_back([&] {
     for (std::size_t m = 0; m < with_comer; ++m) {
       for (const node_id n : members)
         send_patiently(*all_[comer], comer, n, content(comer, m, mixed_size(m)));
     }
     for (const node_id n : members) flush_patiently(*all_[comer], n);
+    stay.until_over(*all_[comer]);
   });
   checking_receiver r(comer);
   r.receive(*all_[comer], 2 * with_comer);
   EXPECT_TRUE(r.lost.empty());
-  for (std::thread& t : threads) t.join();
+  for (std::thread& t : receivers) t.join();
+  for (const node_id n : {members[0], members[1], node_id{comer}}) stay.over(*all_[n]);
+  for (std::thread& t : senders) t.join();
 }
 
 TEST_P(addressed_suite, who_came_may_go) {

@@ -55,24 +55,28 @@ class transport_suite : public testing::TestWithParam<transport_maker> {
     for (node_id i = 0; i < all.size(); ++i) {
       for (const node_id peer : to(i)) expected[peer] += messages;
     }
-    std::vector<std::thread> threads;
+    std::vector<std::thread> senders, receivers;
+    senders_stay stay;
     for (node_id i = 0; i < all.size(); ++i) {
       transport& t = *all[i];
-      threads.emplace_back([&t, i, messages, &to, &size] {
+      senders.emplace_back([&t, i, messages, &to, &size, &stay] {
         const auto peers = to(i);
         for (std::size_t m = 0; m < messages; ++m) {
           const auto bytes = content(i, m, size(m));
           for (const node_id peer : peers) send_patiently(t, i, peer, bytes);
         }
         for (const node_id peer : peers) flush_patiently(t, peer);
+        stay.until_over(t);
       });
-      threads.emplace_back([&t, i, &expected, &size] {
+      receivers.emplace_back([&t, i, &expected, &size] {
         checking_receiver r(i, size);
         r.receive(t, expected[i]);
         EXPECT_TRUE(r.lost.empty());
       });
     }
-    for (std::thread& t : threads) t.join();
+    for (std::thread& t : receivers) t.join();
+    for (const auto& t : all) stay.over(*t);
+    for (std::thread& t : senders) t.join();
   }
 };
 
@@ -171,12 +175,15 @@ TEST_P(transport_suite, a_refused_sender_hears_of_room_and_loses_nothing) {
     if (t.try_send(1, header_of(0, 1), {}, bytes) == send_outcome::would_block) break;
   }
   // The rest has to wait until somebody receives.
+  senders_stay stay;
   std::thread sender([&] {
     for (std::size_t m = fits; m < fits + extra; ++m) send_patiently(t, 0, 1, content(0, m, size));
     flush_patiently(t, 1);
+    stay.until_over(t);
   });
   checking_receiver r(1, [](std::size_t) { return size; });
   r.receive(*all[1], fits + extra);
+  stay.over(t);
   sender.join();
   EXPECT_EQ(all[1]->poll(r, 64), 0u);
   EXPECT_EQ(r.total, fits + extra);

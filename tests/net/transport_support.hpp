@@ -81,6 +81,22 @@ inline void flush_patiently(transport& t, node_id peer) {
   while (!t.flush(peer)) sleep_for_room(t);
 }
 
+// A node has a sender until all is over: what it has flushed may not be out (UCX holds the end of
+// it while a socket is full), and nobody else sees to that while no thread of the node receives.
+class senders_stay {
+ public:
+  void until_over(transport& t) {
+    while (!is_over_.load()) sleep_for_room(t);  // pairs with over()
+  }
+  void over(transport& t) {
+    is_over_.store(true);  // pairs with until_over()
+    t.wake_sender();
+  }
+
+ private:
+  std::atomic<bool> is_over_{false};
+};
+
 // Two messages of node 0 to node 1 at once, as a stream writes them: what is large, and what comes
 // after so many bytes.
 inline constexpr std::size_t large_bytes = 4096;
