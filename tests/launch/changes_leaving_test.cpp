@@ -150,6 +150,21 @@ TEST_F(elastic_course, dying_while_leaving_loses_the_job) {
   }
 }
 
+TEST_F(elastic_course, a_leaver_that_ends_because_another_is_lost_has_not_left) {
+  open(3);
+  job->ask_leave(somebody, 1);
+  drained(1);
+  EXPECT_EQ(got(1), (kinds{frame_kind::leave, frame_kind::go}));
+  miss(1, 2);
+  leave(1, 1);
+  // How the process of node 2 ends would say more.
+  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(answers.empty());
+  pass(10 * second);
+  EXPECT_EQ(said, lines{"node 2 is lost: silent; the job is stopped"});
+  EXPECT_EQ(answers, lines{"70: the job is being stopped"});
+}
+
 TEST_F(elastic_course, failing_after_having_left_counts) {
   open(2);
   job->ask_leave(somebody, 1);

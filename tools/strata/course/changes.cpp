@@ -227,7 +227,8 @@ void changes::on_refuses(node_id node, std::int64_t now_ns) {
 
 bool changes::on_finished(node_id node, std::int64_t now_ns) {
   leave* const one = leaving(node);
-  if (one != nullptr && one->at == leave::stage::granted) {
+  // One that ends because another is lost has not left, though it was told to go.
+  if (one != nullptr && one->at == leave::stage::granted && !nodes_.at(node).has_lost) {
     one->at = leave::stage::finished;
     nodes_.at(node).is = part::left;
     begin_next(now_ns);

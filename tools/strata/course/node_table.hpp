@@ -29,6 +29,7 @@ struct node_state {
   bool running = true;    // its process
   unsigned missed = 0;    // not 0: another node has lost it, as the first of all, the second, ...
   std::string why{};      // then, unless it was coming
+  bool has_lost = false;  // it has told of the loss of another one, for which it ends
   node_end how{};
   std::int64_t line_limit_ns;  // its line has ended: until when its process should
   std::uint16_t host = 0;      // of one that came late

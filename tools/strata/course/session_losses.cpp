@@ -38,6 +38,7 @@ void session::on_missed(node_id node, const lost_message& lost, std::int64_t now
   if (phase_ != phase::running) return;
   // A newcomer that loses somebody ends, and the job goes on.
   if (nodes_.at(node).is == part::coming) return;
+  nodes_.at(node).has_lost = true;
   node_state& n = nodes_.at(lost.node);
   if (n.is == part::refused) return lose_newcomer(lost.node, now_ns);
   if (!n.running || n.finished || n.is == part::left || n.missed != 0) return;
