@@ -111,6 +111,14 @@ TEST_P(elastic, the_loss_of_a_node_that_the_launcher_does_not_know_yet_ends_the_
   EXPECT_NE(job.expect_end(137).find("node 1 was killed by signal 9"), std::string::npos);
 }
 
+// Whatever the program does about it: nobody else would name the node.
+TEST_P(elastic, the_launcher_hears_of_a_loss_before_the_program) {
+  elastic_job job("1", "abrupt-loss", transport(), {}, {"env", "WORDS_ARE_LATE=1"});
+  job.wait_for("listens");
+  job.try_to_join();
+  EXPECT_NE(job.expect_end(137).find("node 1 was killed by signal 9"), std::string::npos);
+}
+
 TEST_P(elastic, a_node_that_fails_to_come_is_no_loss) {
   elastic_job job("1", "greetings", transport(), {},
                   {"sh", "-c", "[ \"$STRATA_NODE\" != 1 ] || exit 3; exec \"$@\"", "sh"});

@@ -32,6 +32,7 @@
 #include "tests/common/fib_tokens.hpp"
 #include "tests/common/require.hpp"
 #include "tests/common/say.hpp"
+#include "tests/members/program_abrupt.hpp"
 #include "tests/members/program_leavers.hpp"
 
 namespace {
@@ -420,6 +421,7 @@ int main(int argc, char** argv) {
       {"holds", holds},
       {"door", door},
       {"loss", loss},
+      {"abrupt-loss", abrupt_loss},
       {"early-loss", early_loss},
       {"names", names},
       {"leave-behind", leave_behind},

@@ -63,14 +63,15 @@ void engine::break_job(node_id peer, const std::string& why) {
   if (networks_ != nullptr) networks_->give_up();
   protocols_->balance.on_lost(peer);
   protocols_->life.tell(peer, why);
+  // Where its process lives, or the launcher has not counted it yet, nobody else tells: what the
+  // program does here may wait for that node, or end this process as soon as it hears.
+  line_->tell_loss(peer, why);
   workers_.fail(loss_);
   protocols_->data.lose(loss_);
   protocols_->visitor->on_lost(loss_);
   // Node 0 tells the program. Here what is left is given up in silence, whoever it was for.
   if (self_ != 0) (void)workers_.take_failure();
   workers_.settle(false);
-  // Where its process lives, nobody else tells: what the program does here may wait for that node.
-  line_->tell_loss(peer, why);
   if (self_ != 0) return departures_.end(departures::cause::lost);
   departures_.look_again();
 }
