@@ -35,7 +35,7 @@ namespace {
 // thread: compilers keep their addresses.
 void begin_with_own_locals() noexcept {
   if constexpr (carries_program_locals) {
-    if (program_locals_bytes() == 0) return;
+    if (program_locals().bytes() == 0) return;
     reset_program_locals();
     this_place().current->pinned_to = &this_place();
   }

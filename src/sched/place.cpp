@@ -203,7 +203,8 @@ inline void place::switch_to(stack* next, void (*action)(place&, void*), void* a
 inline void place::switch_with_all(stack* next, void (*action)(place&, void*),
                                    void* argument) noexcept {
   if constexpr (carries_program_locals) {
-    if (const std::size_t bytes = program_locals_bytes(); bytes != 0) {
+    if (const program_locals locals; locals.bytes() != 0) {
+      const std::size_t bytes = locals.bytes();
       // Stacks can be small. By malloc(): `new` may be the program's own, with locks that who has
       // been interrupted has.
       const bool many = bytes > program_locals_on_stack_max;
@@ -211,9 +212,9 @@ inline void place::switch_with_all(stack* next, void (*action)(place&, void*),
                                                              &std::free);
       STRATA_CHECK(!many || kept != nullptr, bytes);
       auto* const mine = static_cast<std::byte*>(many ? kept.get() : alloca(bytes));
-      save_program_locals(mine);
+      locals.save(mine);
       switch_with_exceptions(next, action, argument);
-      return load_program_locals(mine);
+      return locals.load(mine);
     }
   }
   switch_with_exceptions(next, action, argument);

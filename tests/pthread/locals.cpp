@@ -111,6 +111,8 @@ void* brief(void*) {
 
 int main() {
   check(set_before_main == 11, "what a constructor has set for main()");
+  check(find_behind_library("getpid") != nullptr, "a function of the C library");
+  check(find_behind_library("count_of_library") == nullptr, "what only the library itself has");
   number = 5;
   object.text = std::string(101, '\1');
   pthread_barrier_init(&barrier, nullptr, threads);

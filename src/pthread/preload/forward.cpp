@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <pwd.h>
 
+#include "context/program_locals.hpp"
 #include "pthread/preload/allocators.hpp"
 #include "pthread/preload/closing.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
@@ -48,3 +49,13 @@
     return real_##name arguments;                                                            \
   }
 #include "pthread/preload/names.inc"
+
+// What comes by dlopen() is used by what this finds there; and who calls dlopen() itself decides
+// where that looks, so that one cannot be ours.
+extern "C" void* real_dlsym(void* handle, const char* name) __asm__("__wrap_dlsym");
+extern "C" [[gnu::visibility("default")]] void* forward_dlsym(void* handle,
+                                                              const char* name) __asm__("dlsym");
+void* forward_dlsym(void* handle, const char* name) {
+  strata::detail::find_later_program_locals();
+  return real_dlsym(handle, name);
+}

@@ -2,7 +2,7 @@
 // Where a thread of the program may be interrupted, as far as code goes: in the executable, and in
 // the libraries that it is linked with. Not in the system's, whose locks belong to OS threads; not
 // in what allocates memory, which the runtime calls in between; and not in what comes later, by
-// dlopen(), whose thread-local variables are the OS thread's.
+// dlopen(), and may go again.
 #pragma once
 #include <cstdint>
 

@@ -34,13 +34,17 @@ namespace strata::preload {
 
 thread_local constinit std::atomic<int> native_depth{0};
 
-void* find_real(const char* name) noexcept {
-  void* const found = dlsym(RTLD_NEXT, name);
-  if (found != nullptr) return found;
+[[noreturn]] static void end_without(const char* name) noexcept {
   std::fprintf(stderr,
                "strata pthread: this system's C library has no %s; it needs glibc 2.34 or newer\n",
                name);
   std::_Exit(2);
+}
+
+void* find_real(const char* name) noexcept {
+  void* const found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) end_without(name);
+  return found;
 }
 
 long call_kernel(long number, const call_arguments& given) noexcept {
@@ -60,6 +64,21 @@ long real_syscall(long number, ...) {
   const auto given = strata::preload::read_call_arguments(more);
   va_end(more);
   return strata::preload::call_kernel(number, given);
+}
+
+// All else is found by it. Relaxed: the pointer is all there is to see. By jumps: the loader looks
+// who has called.
+extern "C" void* real_dlsym(void* handle, const char* name) __asm__("__wrap_dlsym");
+void* real_dlsym(void* handle, const char* name) {
+  using function = void* (*)(void*, const char*);
+  static constinit std::atomic<function> found{nullptr};
+  auto f = found.load(std::memory_order_relaxed);
+  if (f == nullptr) [[unlikely]] {
+    f = reinterpret_cast<function>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
+    if (f == nullptr) strata::preload::end_without("dlsym");
+    found.store(f, std::memory_order_relaxed);
+  }
+  return f(handle, name);
 }
 
 // Where they are: looked up before the program runs, because a handler may call one wherever it

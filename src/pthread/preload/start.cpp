@@ -74,9 +74,9 @@ void run_main() noexcept {
   main_record.store(&r, std::memory_order_release);
   strata::preload::heed_handlers_set_before();
   // Constructors have run already, maybe on another OS thread.
-  load_program_locals(the_program.locals.get());
+  program_locals().load(the_program.locals.get());
   the_program.floating_point.put();
-  if (program_locals_bytes() != 0) this_place().current->pinned_to = &this_place();
+  if (program_locals().bytes() != 0) this_place().current->pinned_to = &this_place();
   run_to_exit(r);  // does not return: both ways out end the process
 }
 
@@ -97,8 +97,9 @@ int main_in_runtime(int argc, char** argv, char** environment) {
   forget_preload();
   strata::detail::find_program_locals();
   strata::preload::find_program_code();
-  the_program.locals.reset(new std::byte[strata::detail::program_locals_bytes()]);
-  strata::detail::save_program_locals(the_program.locals.get());
+  const strata::detail::program_locals locals;
+  the_program.locals.reset(new std::byte[locals.bytes()]);
+  locals.save(the_program.locals.get());
   the_program.floating_point = strata::detail::floating_point::here();
   auto function = [] { run_main(); };
   strata::detail::root_call<decltype(function)> root(function);

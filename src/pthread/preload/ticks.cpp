@@ -23,7 +23,7 @@ namespace posix = detail::posix;
 
 // What is called from here on, and the thread-local variables that are kept on the stack.
 std::uintptr_t needed_bytes() noexcept {
-  return 8 * 1024 + std::min(detail::program_locals_bytes(), detail::program_locals_on_stack_max);
+  return 8 * 1024 + std::min(detail::program_locals().bytes(), detail::program_locals_on_stack_max);
 }
 
 // Of this OS thread; of its place when the last tick came. Relaxed: by itself, in the handler, too.
