@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "os/pages.hpp"
 #include "pthread/affinity.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/record.hpp"
@@ -140,12 +141,14 @@ int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
   if (r->given_stack != nullptr) {
     pthread_attr_setstack(attributes, r->given_stack, r->asked_bytes);
   } else if (const stack* const on = r->runs_on.load(std::memory_order_acquire); on != nullptr) {
-    // No more than was asked for: what is below is none of the program's business.
+    // No more pages than was asked for: what is below is none of the program's business. From the
+    // beginning of one, as the C library has it: programs protect some of theirs (Java).
     const stack& s = *on;
     std::size_t bytes = r->asked_bytes;
     if (bytes == 0) pthread_attr_getstacksize(attributes, &bytes);
-    bytes = std::min(bytes, s.bytes);
-    pthread_attr_setstack(attributes, static_cast<std::byte*>(s.bottom) + (s.bytes - bytes), bytes);
+    const std::size_t below =
+        (s.bytes - std::min(bytes, s.bytes)) / strata::os::page_bytes() * strata::os::page_bytes();
+    pthread_attr_setstack(attributes, static_cast<std::byte*>(s.bottom) + below, s.bytes - below);
   } else if (r->asked_bytes != 0) {
     pthread_attr_setstacksize(attributes, r->asked_bytes);
   }

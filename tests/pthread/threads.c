@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads: life, keys, once, cancellation, sleeping. */
 #include <limits.h>
+#include <stdint.h>
 
 #include "check.h"
 
@@ -199,6 +200,7 @@ static void* attributes_of_itself(void* a) {
   size_t bytes;
   pthread_attr_getstack(out, &base, &bytes);
   CHECK((char*)&here >= (char*)base && (char*)&here < (char*)base + bytes);
+  SAME((uintptr_t)base % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
   return (void*)bytes;
 }
 CASE(stack_size) {
