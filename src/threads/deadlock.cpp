@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of threads and locks: each lock has at most one holder, each thread waits for at most one
-// lock, so a circle is found by following the only path there is. Whoever closes one finds it,
-// because edges are added before waiting: "holds" before its thread goes on, "waits" before it
-// parks; and "holds" goes before the lock is free.
+// Who closes a circle of threads that wait for each other ends the program. Threads are told of
+// before they wait: "holds" before its thread goes on, "waits" before it parks; and "holds" goes
+// before the lock is free.
 #include "strata/detail/deadlock.hpp"
 
 #include <atomic>
@@ -10,13 +9,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "sched/scheduler.hpp"
 #include "threads/after_fork.hpp"
+#include "threads/lock_graph.hpp"
 #include "threads/name_of.hpp"
 
 namespace strata::detail {
@@ -32,10 +31,8 @@ struct party {
   auto operator<=>(const party&) const = default;
 };
 
-struct graph {
+struct graph : lock_graph<party> {
   std::mutex mutex;
-  std::unordered_map<const void*, party> holder;  // of a lock
-  std::map<party, const void*> waits_for;         // a lock
 };
 graph& all() {
   static auto& one = *new graph;
@@ -54,26 +51,18 @@ std::string describe(const party& p) {
   return p.where != nullptr ? name_of(*p.where) : "an OS thread from outside the runtime";
 }
 
-[[noreturn]] void report(const graph& g, const party& first, const void* lock) {
+[[noreturn]] void report(const std::vector<graph::link>& circle) {
   std::string lines;
-  std::size_t threads = 0;
-  const void* held = nullptr;
-  party p = first;
-  const void* wanted = lock;
-  // The caller holds what the last of them waits for.
-  do {
-    held = wanted;
-    p = g.holder.at(wanted);
-    wanted = p == first ? lock : g.waits_for.at(p);
-    lines += "  " + describe(p) + " holds the mutex at " + hexadecimal(held) + " and waits for " +
-             (wanted == held ? "it again" : "the one at " + hexadecimal(wanted)) + "\n";
-    ++threads;
-  } while (p != first);
-  const std::string text =
-      "strata: deadlock: " +
-      (threads == 1 ? "a thread waits for itself"
-                    : std::to_string(threads) + " threads wait for each other in a circle") +
-      "\n" + lines;
+  for (const graph::link& l : circle) {
+    lines += "  " + describe(l.party) + " holds the mutex at " + hexadecimal(l.held) +
+             " and waits for " +
+             (l.wanted == l.held ? "it again" : "the one at " + hexadecimal(l.wanted)) + "\n";
+  }
+  const std::string text = "strata: deadlock: " +
+                           (circle.size() == 1 ? "a thread waits for itself"
+                                               : std::to_string(circle.size()) +
+                                                     " threads wait for each other in a circle") +
+                           "\n" + lines;
   std::fputs(text.c_str(), stderr);
   std::fflush(nullptr);
   std::_Exit(1);
@@ -87,13 +76,13 @@ void release_lock_graph() noexcept { all().mutex.unlock(); }
 void lock_taken(const void* lock) noexcept {
   const uninterrupted mine;
   const std::lock_guard guard(all().mutex);
-  all().holder[lock] = caller();
+  all().take(lock, caller());
 }
 
 void lock_released(const void* lock) noexcept {
   const uninterrupted mine;
   const std::lock_guard guard(all().mutex);
-  all().holder.erase(lock);
+  all().release(lock);
 }
 
 void lock_awaited(const void* lock) noexcept {
@@ -101,22 +90,13 @@ void lock_awaited(const void* lock) noexcept {
   graph& g = all();
   const party me = caller();
   const std::lock_guard guard(g.mutex);
-  g.waits_for[me] = lock;
-  const void* wanted = lock;
-  for (std::size_t i = 0; i <= g.waits_for.size(); ++i) {
-    const auto held = g.holder.find(wanted);
-    if (held == g.holder.end()) return;
-    if (held->second == me) report(g, me, lock);
-    const auto next = g.waits_for.find(held->second);
-    if (next == g.waits_for.end()) return;
-    wanted = next->second;
-  }
+  if (const auto circle = g.await(me, lock); !circle.empty()) report(circle);
 }
 
 void lock_no_longer_awaited() noexcept {
   const uninterrupted mine;
   const std::lock_guard guard(all().mutex);
-  all().waits_for.erase(caller());
+  all().end_wait(caller());
 }
 
 }  // namespace strata::detail
