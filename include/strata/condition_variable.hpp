@@ -24,7 +24,7 @@ using std::cv_status;
 namespace detail {
 
 // What a wait knows of its stop token, of whatever kind, and of what a request calls meanwhile.
-struct stop_question {
+struct stop_question : parked_place {
   const void* token;
   bool (*requested)(const void* token) noexcept;
   void* callback;
@@ -39,8 +39,8 @@ class condition_queue {
   void notify(unsigned count) noexcept;
   // Wakes who waits with that question, and never suspends the caller: std::stop_callback tells
   // threads apart by OS thread, so its callbacks must end on the one that they began on. Reads
-  // nothing of the queue but its address, nor of the question.
-  void notify_stopped(const stop_question* waits) noexcept { unpark_of(this, waits); }
+  // nothing of the queue but its address.
+  void notify_stopped(const stop_question* waits) noexcept { unpark_at(this, *waits); }
 
  protected:
   // Somebody may wait: so that notifying nobody is cheap. Aligned, because it is the address that
@@ -57,8 +57,7 @@ class counted_condition_queue : public condition_queue {
   [[nodiscard]] std::uint64_t begin_wait();
   // Returns at once after a notification or, with a token, if a stop has been requested. Throws
   // what park() throws for want of memory, or of a thread for a deadline.
-  void wait_since(std::uint64_t begun, std::int64_t deadline_ns,
-                  const stop_question* stop = nullptr);
+  void wait_since(std::uint64_t begun, std::int64_t deadline_ns, stop_question* stop = nullptr);
   void notify(unsigned count) noexcept;
 
  private:
@@ -113,11 +112,11 @@ template <any_stop_token Token>
 class stoppable_wait {
  public:
   stoppable_wait(const Token& stop, condition_queue& queue)
-      : question_{&stop, &requested, &callback_, &forget},
+      : question_{{}, &stop, &requested, &callback_, &forget},
         callback_(stop, stop_notifier(queue, question_)) {}
   stoppable_wait(const stoppable_wait&) = delete;
   stoppable_wait& operator=(const stoppable_wait&) = delete;
-  [[nodiscard]] const stop_question* question() const noexcept { return &question_; }
+  [[nodiscard]] stop_question* question() noexcept { return &question_; }
 
  private:
   using callback = wakes_when_stopped<Token>;
@@ -127,7 +126,7 @@ class stoppable_wait {
   static void forget(void* its_callback) noexcept {
     std::destroy_at(static_cast<callback*>(its_callback));
   }
-  const stop_question question_;
+  stop_question question_;  // as long as who stops may be in the callback
   callback callback_;
 };
 
@@ -329,7 +328,7 @@ class condition_variable_any {
   template <class Lock, class Token>
   void wait_until_ns(Lock& lock, std::int64_t deadline_ns, const Token& stop) {
     wait_unlocked(lock, [&](detail::counted_condition_queue& q, std::uint64_t begun) {
-      const detail::stoppable_wait<Token> mine(stop, q);
+      detail::stoppable_wait<Token> mine(stop, q);
       q.wait_since(begun, deadline_ns, mine.question());
     });
   }

@@ -30,7 +30,7 @@ namespace {
 struct counted_wait {
   const std::atomic<std::uint64_t>* notifications;
   std::uint64_t begun;
-  const stop_question* stop;
+  stop_question* stop;
 };
 }  // namespace
 
@@ -55,7 +55,7 @@ void counted_condition_queue::forget_callback(void* request) noexcept {
 }
 
 void counted_condition_queue::wait_since(std::uint64_t begun, std::int64_t deadline_ns,
-                                         const stop_question* stop) {
+                                         stop_question* stop) {
   counted_wait request{&notifications_, begun, stop};
   park({.what = "condition variable",
         .address = this,
@@ -63,7 +63,7 @@ void counted_condition_queue::wait_since(std::uint64_t begun, std::int64_t deadl
         .forgotten = stop != nullptr ? &forget_callback : nullptr,
         .argument = &request,
         .deadline_ns = deadline_ns,
-        .whose = stop});
+        .place = stop});
 }
 
 void counted_condition_queue::notify(unsigned count) noexcept {

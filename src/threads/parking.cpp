@@ -220,6 +220,7 @@ unparked park(const parking& how) {
       how.interruptible || (!how.lasts && !how.is_not_left && r.w.block != nullptr &&
                             r.w.block->extras->heeds_all.load(std::memory_order_relaxed));
   r.w.kinds = how.kinds;
+  r.w.place = how.place;
   if (this_worker().owner != nullptr) {
     suspend(&commit, &r);
     stack& mine = *this_place().current;
@@ -285,15 +286,14 @@ unsigned unpark(const void* address, unsigned count, std::uint32_t kinds) noexce
   return woken;
 }
 
-void unpark_of(const void* address, const void* whose) noexcept {
+void unpark_at(const void* address, const parked_place& place) noexcept {
   const outside_section here;
   const uninterrupted guard;
   chosen one;
   {
     waiter_queue& q = queue_of(address);
     const std::lock_guard lock(q.lock);
-    waiter* w = waiter_queue::from(q.first(), address);
-    while (w != nullptr && w->how->whose != whose) w = waiter_queue::from(w->next, address);
+    waiter* const w = place.here;
     if (w == nullptr) return;
     one = chosen::announced(*w);
     q.remove(*w);

@@ -25,6 +25,7 @@ struct waiter : timers::entry {
   std::uint64_t came = 0;  // likewise: when, as waiter_queue counts
   bool heeds_interruption = false;
   std::uint32_t kinds = parking::every_kind;
+  parked_place* place = nullptr;  // says that it is queued
   const parking* how = nullptr;
   // Under which it is queued; changed with the locks of both buckets.
   std::atomic<const void*> address{nullptr};

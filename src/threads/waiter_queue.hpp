@@ -36,7 +36,7 @@ class alignas(64) waiter_queue {
   void remove(waiter& w) noexcept {
     set_next(w.previous, w.next);
     (w.next != nullptr ? w.next->previous : last_) = w.previous;
-    w.queued = false;
+    set_queued(w, false);
   }
   void clear() noexcept {
     first_ = nullptr;
@@ -56,7 +56,11 @@ class alignas(64) waiter_queue {
     w.previous = before;
     (w.next != nullptr ? w.next->previous : last_) = &w;
     set_next(before, &w);
-    w.queued = true;
+    set_queued(w, true);
+  }
+  static void set_queued(waiter& w, bool is) noexcept {
+    w.queued = is;
+    if (w.place != nullptr) w.place->here = is ? &w : nullptr;
   }
 
   waiter* first_ = nullptr;

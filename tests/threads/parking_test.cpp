@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "strata/detail/deadline.hpp"
 #include "strata/thread.hpp"
 #include "threads/waiter.hpp"
 
@@ -85,6 +86,51 @@ TEST(parking, wakes_threads_from_outside_of_a_kind) {
   c.wake_both();
   for (std::thread& t : all) t.join();
   EXPECT_EQ(c.left_of_first, each);
+}
+
+// Each is found by its place, whoever waits there before it, for as long as it waits.
+TEST(parking, wakes_who_waits_with_a_place) {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    runtime rt(with_workers(workers));
+    rt.run([] {
+      const char address = 0;
+      std::vector<detail::parked_place> places(each);
+      std::atomic<unsigned> parked{0};
+      std::atomic<unsigned> last{each};
+      std::vector<thread> all;
+      for (unsigned i = 0; i < each; ++i) {
+        all.emplace_back([&, i] {
+          EXPECT_EQ(
+              detail::park({.what = "test",
+                            .address = &address,
+                            .then = [](void* n) { ++*static_cast<std::atomic<unsigned>*>(n); },
+                            .then_argument = &parked,
+                            .place = &places[i]}),
+              unparked::woken);
+          last = i;
+        });
+      }
+      while (parked != each) let_others();
+      for (unsigned i = each; i-- != 1;) {  // who came last, first
+        EXPECT_NE(places[i].here, nullptr);
+        detail::unpark_at(&address, places[i]);
+        while (last != i) let_others();
+        EXPECT_EQ(places[i].here, nullptr);
+        detail::unpark_at(&address, places[i]);  // nobody
+      }
+      EXPECT_NE(places[0].here, nullptr);
+      EXPECT_EQ(unpark(&address, UINT32_MAX), 1U);
+      EXPECT_EQ(places[0].here, nullptr);
+      for (thread& t : all) t.join();
+      // Who gives up leaves it as well.
+      EXPECT_EQ(detail::park({.what = "test",
+                              .address = &address,
+                              .deadline_ns = detail::deadline_now() + 1000,
+                              .place = &places[0]}),
+                unparked::timed_out);
+      EXPECT_EQ(places[0].here, nullptr);
+    });
+  }
 }
 
 // Three that wait for ever when their runtime ends.

@@ -20,6 +20,14 @@ enum class unparked : std::uint32_t {
   signalled,    // a signal for the waiter, whose handler has run
 };
 
+struct waiter;
+
+// Who waits here, if anybody: for who wakes one of many without a look at the others. With the lock
+// of the address's queue; who waits with one is not moved to another address.
+struct parked_place {
+  waiter* here = nullptr;
+};
+
 struct parking {
   // For people: what this is a wait for, for example "mutex".
   const char* what;
@@ -48,7 +56,7 @@ struct parking {
   bool is_not_left = false;
   bool ends_by_signal = false;       // also from outside, where only interruptible waits do so
   std::uint32_t kinds = every_kind;  // a bit each: unpark() of one of them wakes it
-  const void* whose = nullptr;       // by which unpark_of() finds it
+  parked_place* place = nullptr;     // where unpark_at() finds it
   // Of a caller that may come back here when its time has passed: when it came first, and then
   // it goes before those who came later; 0: now, which is put there. Null: it does not come back.
   std::uint64_t* came = nullptr;
@@ -67,8 +75,8 @@ unparked park(const parking& how);
 // longest first; returns how many.
 unsigned unpark(const void* address, unsigned count,
                 std::uint32_t kinds = parking::every_kind) noexcept;
-// Wakes the first of those that wait at `address` and are `whose`, if there is one.
-void unpark_of(const void* address, const void* whose) noexcept;
+// Wakes who waits at `address` with that place, if anybody does. The place exists until it returns.
+void unpark_at(const void* address, const parked_place& place) noexcept;
 // Wakes the one that has waited longest; true if there was one. If not, calls `otherwise(argument)`
 // with the address's queue locked: nobody begins to wait there meanwhile.
 bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument) noexcept;
