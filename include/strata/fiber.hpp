@@ -242,26 +242,28 @@ void get_sync(global_ptr<const std::type_identity_t<T>> from, T* into, slot_ptr 
 
 /// Copies `count` elements, then signals `done` (EARTH's BLKMOV_SYNC). At least one end must be on
 /// the calling node. The ranges must not overlap. Within a node it takes as long as memcpy.
-/// Otherwise blocks and throws as put_sync(); misuse_error, too, when neither end is here.
+/// Otherwise blocks and throws as put_sync(); misuse_error, too, when neither end is here, and for
+/// more than fits into any memory.
 template <class T>
 void block_move_sync(global_ptr<const std::type_identity_t<T>> from, global_ptr<T> to,
                      std::size_t count, slot_ptr done) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
   static_assert(detail::refuse_addresses<T>());
+  const std::size_t bytes = detail::bytes_of_elements<T>(count);
   detail::worker& w = detail::this_worker();
   if (from.node() == w.node && to.node() == w.node && w.owner != nullptr) [[likely]] {
     if (count != 0) {
       detail::check_somewhere("the global_ptr to get from", from.where().address());
       detail::check_somewhere("the global_ptr to put to", to.where().address());
-      std::memcpy(to.where().address(), from.where().address(), count * sizeof(T));
+      std::memcpy(to.where().address(), from.where().address(), bytes);
     }
     sync(done);
   } else if (from.node() == w.node) {
-    detail::remote_put(w, to.where(), from.where().address(), count * sizeof(T), done.where());
+    detail::remote_put(w, to.where(), from.where().address(), bytes, done.where());
   } else {
     void* const here = detail::local_address(
         to.where(), w, "one end of a block_move_sync lies on the calling node");
-    detail::remote_get(w, from.where(), here, count * sizeof(T), done.where());
+    detail::remote_get(w, from.where(), here, bytes, done.where());
   }
 }
 

@@ -124,7 +124,8 @@ inline void sync(slot_ptr s) { s.signal(); }
 
 /// Makes the slot await `more` additional signals (EARTH's INCR_SYNC). The caller must know that
 /// the slot cannot fire meanwhile: one of the signals is still its own to send. Blocks as sync().
-/// Throws misuse_error when the slot has fired for the last time already; otherwise as sync().
+/// Throws misuse_error when the slot has fired for the last time already, or would await more than
+/// 2^32 - 1 signals, and awaits then what it did; otherwise as sync().
 inline void incr_sync(slot_ptr s, std::uint32_t more = 1) { s.increment(more); }
 
 /// A slot that a task with a stack can wait for: the bridge from fibers to fork-join code. Unlike

@@ -43,6 +43,7 @@ void drop_in(global_ptr<mailbox> box, const void* item, std::size_t bytes) {
   detail::worker& w = detail::this_worker();
   if (box.node() != w.node || w.owner == nullptr)
     return detail::remote_drop_in(w, box.where(), item, bytes);
+  detail::check_somewhere("the global_ptr to a mailbox", box.where().address());
   sync(static_cast<mailbox*>(box.where().address())->take_in(item, bytes));
 }
 

@@ -95,6 +95,12 @@ void refuse_nowhere(const char* what) {
   throw misuse_error(std::string(what) + " points nowhere: give it the address of something first");
 }
 
+void refuse_elements(std::size_t count, std::size_t element_bytes) {
+  throw misuse_error("a block of " + std::to_string(count) + " elements of " +
+                     std::to_string(element_bytes) +
+                     " bytes is larger than any memory: is its count a difference below 0?");
+}
+
 void refuse_node_number(const std::string& number) {
   throw misuse_error("no node " + number + ": nodes have numbers from 0 to " +
                      std::to_string(std::numeric_limits<node_id_t>::max()));

@@ -22,8 +22,14 @@ detail::task* detail::slot_access::signal(void* s) { return static_cast<slot*>(s
 
 void detail::slot_access::increment(void* s, std::uint32_t more) {
   auto& target = *static_cast<slot*>(s);
-  if (!target.counter_.increment(more))
-    target.refuse("an increment too late, after the last signal");
+  switch (target.counter_.increment(more)) {
+    case increment_outcome::counted:
+      return;
+    case increment_outcome::late:
+      target.refuse("an increment too late, after the last signal");
+    case increment_outcome::too_many:
+      target.refuse("an increment beyond 4294967295 signals in all");
+  }
 }
 
 void slot::refuse(const char* what) const {

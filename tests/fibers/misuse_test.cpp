@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cereal/types/string.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -14,6 +16,7 @@
 
 #include "../sched/support.hpp"
 #include "strata/fiber.hpp"
+#include "strata/mailbox.hpp"
 #include "strata/parallel.hpp"
 #include "strata/serialize.hpp"
 #include "strata/task_scope.hpp"
@@ -99,6 +102,47 @@ TEST(misuse, names_the_fiber_that_blocks) {
     EXPECT_TRUE(contains(what_leaves<waits>(rt), "waits::blocks"));
     EXPECT_TRUE(contains(what_leaves<waits_exclusively>(rt), "waits_exclusively::blocks"));
   }
+}
+
+// The message of what a call within the runtime throws.
+template <class F>
+std::string refusal_of(F call) {
+  runtime rt(with_workers(1));
+  return rt.run([&]() -> std::string {
+    try {
+      call();
+    } catch (const misuse_error& e) {
+      return e.what();
+    }
+    return "nothing";
+  });
+}
+
+TEST(misuse, of_a_slot_that_cannot_count_so_many_is_refused) {
+  EXPECT_EQ(refusal_of([] {
+              completion done(10);
+              incr_sync(done.sptr(), UINT32_MAX - 10);  // as many as there can be
+              incr_sync(done.sptr());
+            }),
+            "sync slot: an increment beyond 4294967295 signals in all (completion)");
+}
+
+TEST(misuse, of_a_mailbox_that_is_nowhere_is_refused) {
+  EXPECT_EQ(refusal_of([] { drop_in(global_ptr<mailbox>(), 5); }),
+            "the global_ptr to a mailbox points nowhere: give it the address of something first");
+}
+
+TEST(misuse, of_a_block_of_fewer_than_no_elements_is_refused) {
+  EXPECT_EQ(refusal_of([] {
+              const double from = 1;
+              double to = 0;
+              completion done;
+              // Times 8 that is 8 again.
+              block_move_sync(to_global(&from), to_global(&to), (std::size_t{1} << 61) + 1,
+                              done.sptr());
+            }),
+            "a block of 2305843009213693953 elements of 8 bytes is larger than any memory: is its "
+            "count a difference below 0?");
 }
 
 TEST(misuse, of_terminate_is_refused) {

@@ -17,6 +17,7 @@
 namespace strata::test {
 namespace {
 
+using detail::increment_outcome;
 using detail::signal_outcome;
 using detail::slot_counter;
 
@@ -33,10 +34,10 @@ struct model {
     count = reset;
     return signal_outcome::fired;
   }
-  bool increment(std::uint64_t more) {
-    if (count == 0) return false;
+  increment_outcome increment(std::uint64_t more) {
+    if (count == 0) return increment_outcome::late;
     count += more;
-    return true;
+    return increment_outcome::counted;
   }
 };
 
@@ -85,7 +86,17 @@ TEST(slot_counter, knows_that_it_is_gone) {
   auto* volatile same = slot;  // the memory has not been used again
   slot_counter<>* const gone = same;
   EXPECT_EQ(gone->signal(), signal_outcome::dead);
-  EXPECT_FALSE(gone->increment(1));
+  EXPECT_EQ(gone->increment(1), increment_outcome::late);
+}
+
+TEST(slot_counter, refuses_to_count_beyond_it) {
+  slot_counter<> slot(10, 0);
+  EXPECT_EQ(slot.increment(0xfffffff6), increment_outcome::too_many);
+  EXPECT_EQ(slot.count(), 10U);
+  EXPECT_EQ(slot.increment(0xfffffff5), increment_outcome::counted);
+  EXPECT_EQ(slot.count(), 0xffffffffU);
+  EXPECT_EQ(slot.increment(1), increment_outcome::too_many);
+  EXPECT_FALSE(slot.queued());
 }
 
 TEST(slot_counter, counts_to_the_largest_number) {

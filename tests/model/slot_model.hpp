@@ -10,6 +10,7 @@
 
 namespace strata::model {
 
+using detail::increment_outcome;
 using detail::signal_outcome;
 
 // Every thread writes its own datum and signals, once each round; the slot awaits all of them. Who
@@ -118,7 +119,7 @@ struct slot_increment : rl::test_suite<slot_increment<Atomic>, 2> {
     if (self == 0) {
       datum(RL_INFO) = 1;
       signal();
-    } else if (slot.increment(1)) {
+    } else if (slot.increment(1) == increment_outcome::counted) {
       signal();
     } else {
       RL_ASSERT(slot.count() == 0);
@@ -150,7 +151,7 @@ struct slot_closing : rl::test_suite<slot_closing<Threads, Atomic>, Threads> {
     RL_ASSERT(has_fired != (closed(RL_INFO) != 0));
     RL_ASSERT(has_fired == slot.queued());
     if (has_fired) return;
-    RL_ASSERT(slot.increment(1));
+    RL_ASSERT(slot.increment(1) == increment_outcome::counted);
     for (int i = 0; i <= signallers; ++i) RL_ASSERT(slot.signal() == signal_outcome::pending);
     RL_ASSERT(!slot.queued());
   }

@@ -148,6 +148,14 @@ void remote_drop_in(worker& w, global_address box, const void* item, std::size_t
 
 // Throws misuse_error: `what` is null.
 [[noreturn, gnu::cold]] void refuse_nowhere(const char* what);
+// The same: no memory holds so many elements of that size.
+[[noreturn, gnu::cold]] void refuse_elements(std::size_t count, std::size_t element_bytes);
+template <class T>
+std::size_t bytes_of_elements(std::size_t count) {
+  if (count > PTRDIFF_MAX / sizeof(T)) [[unlikely]]
+    refuse_elements(count, sizeof(T));
+  return count * sizeof(T);
+}
 inline void check_somewhere(const char* what, const void* address) {
   if (address == nullptr) [[unlikely]]
     refuse_nowhere(what);

@@ -8,6 +8,7 @@
 namespace strata::detail {
 
 enum class signal_outcome { pending, fired, excess, dead };
+enum class increment_outcome { counted, late, too_many };
 
 // One word: the signals still awaited (low half), and how many firings have not begun to run (high
 // half). Both change in one step, so whoever ends the frame can see that a fiber of it is still
@@ -39,15 +40,17 @@ class slot_counter {
     }
   }
 
-  // More signals to await. False when the slot has already fired for the last time: the increment
-  // came too late.
-  bool increment(std::uint32_t more) noexcept {
+  // More signals to await. `late`: the slot has already fired for the last time; `too_many`: more
+  // in all than can be counted. Nothing has happened then.
+  increment_outcome increment(std::uint32_t more) noexcept {
     std::uint64_t s = state_.load(std::memory_order_relaxed);
     do {
-      if ((s & count_mask) == 0 || s == dead_mark) return false;
+      const std::uint64_t count = s & count_mask;
+      if (count == 0 || s == dead_mark) return increment_outcome::late;
+      if (more > count_mask - count) return increment_outcome::too_many;
     } while (!state_.compare_exchange_weak(s, s + more, std::memory_order_acq_rel,
                                            std::memory_order_relaxed));
-    return true;
+    return increment_outcome::counted;
   }
 
   // From now on it never fires: signals and increments are counted and have no effect. False, and
