@@ -88,6 +88,18 @@ void describe_flags(apps::command_line& cli, command& c) {
       .type_name("NAME");
 }
 
+// What a comparison from end to end would not look at.
+void refuse_beside_global(const apps::command_line& cli, const command& c) {
+  for (const char* const flag : {"--explain", "--hits", "--min-score", "--strand"}) {
+    if (!cli.given(flag) || (flag == std::string_view("--strand") && c.strand == "forward"))
+      continue;
+    throw strata::user_error(
+        std::string(flag) +
+        " is for local alignments; --global aligns both sequences as they are, "
+        "from end to end: leave one of them out");
+  }
+}
+
 // Each node would get a part of it, and of standard input, a device on other nodes, node 0 all.
 // That takes all, as it may be the only one; where there are others, the first of them says why
 // they end.
@@ -106,8 +118,8 @@ sequence read(apps::program& p, const std::string& path, const std::string& reco
   refuse_pipe(p, path);
   sequence s = read_fasta(path, record);
   if (record.empty() && s.records_in_file > 1 && p.speaks()) {
-    std::fprintf(stderr, "align: %s holds %zu sequences; taking the first, '%s'\n", path.c_str(),
-                 s.records_in_file, s.name.c_str());
+    std::fprintf(stderr, "align: %s holds %zu sequences; taking the first, %s\n", path.c_str(),
+                 s.records_in_file, strata::in_quotes(s.name).c_str());
   }
   return s;
 }
@@ -138,9 +150,7 @@ comparison_options options_of(apps::program& p, const command& c, const sequence
   comparison_options o;
   o.score = scoring_of(p.cli(), c);
   o.global = c.global;
-  const std::string strand = !c.strand.empty()        ? c.strand
-                             : c.explain && !c.global ? "both"
-                                                      : "forward";
+  const std::string strand = !c.strand.empty() ? c.strand : c.explain ? "both" : "forward";
   if (strand == "both")
     o.which = strands::both;
   else if (strand == "reverse")
@@ -148,8 +158,6 @@ comparison_options options_of(apps::program& p, const command& c, const sequence
   else if (strand != "forward")
     throw strata::user_error("--strand: " + strata::in_quotes(strand) +
                              " is none of forward, reverse, both");
-  if (c.global && o.which != strands::forward)
-    throw strata::user_error("--global aligns the sequences as they are; leave --strand out");
   const auto m = static_cast<std::int64_t>(query.size()), n = static_cast<std::int64_t>(ref.size());
   if (!scores_fit(o.score, m, n, c.global)) {
     throw strata::user_error("scores could exceed " + std::to_string(max_score) +
@@ -183,15 +191,15 @@ int body(apps::program& p) {
                              " is unknown, or this processor cannot run it");
   // Complain before reading large files.
   scoring_of(p.cli(), c);
+  if (c.global) refuse_beside_global(p.cli(), c);
   if (c.svg) {
     for (const std::string& input : {c.query, c.ref}) refuse_to_overwrite(input, *c.svg);
   }
   const sequence query = read(p, c.query, c.query_record);
   const sequence ref = read(p, c.ref, c.ref_record);
   comparison_options o = options_of(p, c, query, ref);
-  const bool explains = c.explain && !o.global;
-  const std::int32_t chance = explains ? chance_of(o, query, ref) : 0;
-  if (explains && !p.cli().given("--min-score")) o.least_score = std::max(1, chance);
+  const std::int32_t chance = c.explain ? chance_of(o, query, ref) : 0;
+  if (c.explain && !p.cli().given("--min-score")) o.least_score = std::max(1, chance);
   // Now, so that an output that cannot be written is reported before the work.
   std::unique_ptr<apps::output_file> svg;
   if (c.svg && p.is_first_node()) svg = std::make_unique<apps::output_file>(*c.svg);
@@ -208,7 +216,7 @@ int body(apps::program& p) {
   std::exception_ptr unfinished_picture;
   if (result.ok) {
     if (svg) unfinished_picture = problem_of_writing(*svg, in);
-    std::fputs((explains ? plain_words(in) : text_report(in)).c_str(), stdout);
+    std::fputs((c.explain ? plain_words(in) : text_report(in)).c_str(), stdout);
     if (c.alignment && !result.hits.empty())
       std::printf("\n%s", alignment_text(in, result.hits.front()).c_str());
   }

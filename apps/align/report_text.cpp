@@ -19,8 +19,8 @@ namespace {
 }
 
 void print_sequence(std::string& to, const char* what, const sequence& s) {
-  to += what + s.name;
-  if (!s.description.empty()) to += " " + s.description;
+  to += what + strata::brief(s.name);
+  if (!s.description.empty()) to += " " + strata::in_brief(s.description);
   to += ", " + grouped(static_cast<std::int64_t>(s.size())) + " letters\n";
 }
 
@@ -68,8 +68,10 @@ std::string text_report(const report_input& in) {
           c.sweep_seconds, c.cells / c.sweep_seconds / 1e9, in.kernels.c_str());
   }
   if (in.options.global || c.hits.empty()) return out;
-  print(out, "\nThe best %zu %s that do not overlap on the reference:\n", c.hits.size(),
-        c.hits.size() == 1 ? "hit" : "hits");
+  if (c.hits.size() == 1)
+    out += "\nThe best hit:\n";
+  else
+    print(out, "\nThe best %zu hits that do not overlap on the reference:\n", c.hits.size());
   print(out, "%4s %9s  %-6s %23s %25s %8s %9s %6s\n", "", "score", "strand", "query", "reference",
         "length", "identity", "gaps");
   for (std::size_t k = 0; k < c.hits.size(); ++k) {

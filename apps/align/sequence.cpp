@@ -127,7 +127,14 @@ sequence reverse_complement(const sequence& s) {
   return out;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  if (text.substr(0, mark.size()) == mark) text.remove_prefix(mark.size());
+  return text;
+}
+
 sequence parse_fasta(std::string_view text, const std::string& file, std::string_view record) {
+  text = without_byte_order_mark(text);
   sequence wanted;
   bool found = false;
   std::size_t records = 0, line_number = 0, header_line = 0;

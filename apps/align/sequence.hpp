@@ -30,9 +30,13 @@ sequence make_sequence(std::string_view letters, std::string name = "sequence");
 /// The other strand, read in its own direction.
 sequence reverse_complement(const sequence& s);
 
-/// Parses FASTA text. `record`: the name of the record wanted (the first word after '>', as the
-/// file has it or as `name` shows it); empty takes the first one. All records are checked. `file`
-/// appears in messages. Throws strata::user_error with file, line and what to do.
+/// Editors of some systems begin a text in UTF-8 with three bytes that say so.
+[[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);
+
+/// Parses FASTA text, with a byte-order mark or without. `record`: the name of the record wanted
+/// (the first word after '>', as the file has it or as `name` shows it); empty takes the first one.
+/// All records are checked. `file` appears in messages. Throws strata::user_error with file, line
+/// and what to do.
 sequence parse_fasta(std::string_view text, const std::string& file, std::string_view record = {});
 
 /// Reads a FASTA file, plain or gzip. Throws strata::user_error.

@@ -18,6 +18,7 @@ struct close_gz {
 
 // What has no record in front has none. See parse_fasta().
 bool cannot_be_fasta(std::string_view text) {
+  text = without_byte_order_mark(text);
   const auto first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && text[first] != '>';
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "apps/align/sequence.hpp"
+#include "src/base/shortened.hpp"
 
 namespace align {
 
@@ -39,10 +40,11 @@ inline std::string percent(double fraction) {
   return text;
 }
 
-/// What to call a sequence: its description up to the first comma, or its name.
+/// What to call a sequence: its description up to the first comma, or its name; no longer than
+/// says something.
 inline std::string title(const sequence& s) {
   const std::string text = s.description.substr(0, s.description.find(','));
-  return text.empty() ? s.name : text;
+  return strata::brief(text.empty() ? s.name : text);
 }
 
 }  // namespace align

@@ -37,6 +37,13 @@ TEST(fasta, line_endings_blanks_and_a_missing_last_newline) {
   EXPECT_EQ(parse_fasta("> a b\nA\n", "f.fa").name, "a");
 }
 
+TEST(fasta, a_byte_order_mark_is_skipped_where_the_text_begins) {
+  EXPECT_EQ(parse_fasta("\xef\xbb\xbf>a\nAC\n", "f.fa").name, "a");
+  EXPECT_NE(complaint("\xef\xbb\xbf").find("empty"), std::string::npos);
+  EXPECT_NE(complaint("\xef\xbb>a\nAC\n").find("not FASTA"), std::string::npos);
+  EXPECT_NE(complaint(">a\n\xef\xbb\xbf>b\nAC\n").find("0xef"), std::string::npos);
+}
+
 TEST(fasta, ambiguity_letters_are_kept_and_match_nothing) {
   const sequence s = parse_fasta(">a\nNRYSWKMBDHVn\n", "f.fa");
   EXPECT_EQ(s.letters, "NRYSWKMBDHVN");

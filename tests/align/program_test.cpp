@@ -132,7 +132,7 @@ TEST_F(program, sequences_of_one_letter) {
 }
 
 TEST_F(program, gzip_is_read) {
-  put_gzip("q.fa.gz", ">q\nACGTACGT\n");
+  put_gzip("q.fa.gz", "\xef\xbb\xbf>q\nACGTACGT\n");
   EXPECT_EQ(json_of(align({"--json"}, "q.fa.gz", "q.fa.gz"))["result"]["score"], 8);
 }
 
@@ -188,7 +188,6 @@ TEST_F(program, bad_flags_are_refused) {
                                              {"--hits", "-1"},
                                              {"--min-score", "0"},
                                              {"--strand", "sideways"},
-                                             {"--global", "--strand", "both"},
                                              {"--style", "threads"},
                                              {"--kernels", "mmx"},
                                              {"--no-such-flag"},
@@ -199,6 +198,39 @@ TEST_F(program, bad_flags_are_refused) {
   }
   expect_refused(apps_test::run({"align"}), "");
   expect_refused(apps_test::run({"align", path("q.fa")}), "");
+}
+
+TEST_F(program, what_is_of_local_alignments_is_refused_beside_global) {
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{"--strand", "both"},
+                                             {"--strand", "reverse"},
+                                             {"--hits", "10"},
+                                             {"--min-score", "1"},
+                                             {"--explain"}}) {
+    std::vector<std::string> all = flags;
+    all.emplace_back("--global");
+    expect_refused(align(all), flags[0] + " is for local alignments");
+  }
+  EXPECT_EQ(align({"--global", "--strand", "forward"}).exit_code, 0);
+}
+
+TEST_F(program, the_list_of_hits_is_named_by_their_number) {
+  EXPECT_NE(align({"--hits", "1"}).out.find("The best hit:\n"), std::string::npos);
+  EXPECT_NE(align({}).out.find("hits that do not overlap on the reference:\n"), std::string::npos);
+}
+
+TEST_F(program, long_names_are_shortened_for_people) {
+  const std::string name(100'000, 'n');
+  put("long.fa", ">" + name + " " + name + "\nGTTGAC\n>b\nA\n");
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{}, {"--explain", "--svg", path("long.svg")}}) {
+    const outcome o = align(flags, "long.fa", "long.fa");
+    EXPECT_EQ(o.exit_code, 0) << o.err;
+    EXPECT_LT(o.out.size() + o.err.size(), 10'000U);
+  }
+  EXPECT_LT(get("long.svg").size(), 10'000U);
+  EXPECT_EQ(json_of(align({"--json"}, "long.fa"))["parameters"]["query"], name)
+      << "a program gets all of it";
 }
 
 TEST_F(program, scores_that_could_overflow_are_refused) {
