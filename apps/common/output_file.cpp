@@ -187,6 +187,12 @@ void output_file::commit() {
   write_pending();
   if (in_place_) return;
   if (::fsync(fd_) != 0) fail("write");
+  commit_unflushed();
+}
+
+void output_file::commit_unflushed() {
+  write_pending();
+  if (in_place_) return;
   if (temporary_.empty()) name_it();
   if (::close(std::exchange(fd_, -1)) != 0) fail("write");
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename");

@@ -40,6 +40,9 @@ class output_file {
 
   // Flushes to the disk and gives the file its name.
   void commit();
+  // Only gives it its name: for one of many files, which whoever makes them flushes together before
+  // anything says that they are there.
+  void commit_unflushed();
 
  private:
   [[noreturn]] void fail(const char* doing);

@@ -18,6 +18,7 @@
 #include "apps/mapview/missing_tiles.hpp"
 #include "apps/mapview/regions.hpp"
 #include "apps/mapview/serve.hpp"
+#include "apps/mapview/tidy_end.hpp"
 #include "apps/mapview/viewer.hpp"
 #include "src/base/shortened.hpp"
 
@@ -106,6 +107,8 @@ void report_missing(const std::string& root, const map_info& m, const viewer::sh
 }
 
 int make(apps::program& p, const request& r) {
+  std::optional<tidy_end> end;
+  if (p.is_first_node()) end.emplace();  // the others have nothing to put away
   p.timed([&] {
     map_info m = map_wanted(r);
     std::unique_ptr<picture_rows> from;
@@ -123,8 +126,10 @@ int make(apps::program& p, const request& r) {
           std::to_string(m.tiles()) + " tiles of that size; a map has at most " +
           std::to_string(tiles_max));
     m.levels = levels_wanted(r, m);
-    make_map(r.root, m, from.get(), {.quality = r.quality, .replace = r.replace});
+    make_map(r.root, m, from.get(),
+             {.quality = r.quality, .replace = r.replace, .end = end ? &*end : nullptr});
   });
+  end.reset();
   const map_info m = read_map(r.root);
   std::uint64_t smaller = 0;
   for (std::uint32_t level = 1; level <= m.levels; ++level) smaller += m.tiles(level);
@@ -152,6 +157,7 @@ int show(apps::program& p, const request& r) {
   view v;
   const viewer::shown s = p.timed([&] {
     m = map_to_show(r);
+    refuse_to_overwrite(r.root, m, "--out", r.out);
     v.region = {0, 0, m.width, m.height};
     if (!r.region.empty()) {
       const auto [x, y, w, h] = numbers_in<4>("--region", r.region, ',', "X,Y,WIDTH,HEIGHT");

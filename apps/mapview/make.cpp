@@ -2,6 +2,7 @@
 #include "apps/mapview/make.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <strata/fork_join.hpp>
 #include <strata/parallel.hpp>
 
@@ -83,8 +84,10 @@ std::uint32_t usual_levels(const map_info& map) {
 void make_map(const std::string& root, const map_info& map, picture_rows* from,
               const map_making& how) {
   map_folder folder(root);
+  std::optional<tidy_end::task> at_a_signal;
+  if (how.end != nullptr) at_a_signal.emplace(*how.end, [&] { folder.give_up(); });
   folder.prepare(map.folders, how.replace);
-  const tile_writer write{root, map, how.quality};
+  const tile_writer write{folder, map, how.quality};
   if (from != nullptr) {
     write_strips(map, *from, write);
   } else {
@@ -93,8 +96,7 @@ void make_map(const std::string& root, const map_info& map, picture_rows* from,
     strata::parallel_for(std::uint32_t{0}, top.size(),
                          [&](std::uint32_t i) { (void)maker.make(top.at(i)); });
   }
-  write_map(root, map);
-  folder.keep();
+  folder.finish(map);
 }
 
 }  // namespace mapview

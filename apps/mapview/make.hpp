@@ -6,6 +6,7 @@
 
 #include "apps/mapview/map.hpp"
 #include "apps/mapview/picture_rows.hpp"
+#include "apps/mapview/tidy_end.hpp"
 
 namespace mapview {
 
@@ -15,8 +16,9 @@ inline constexpr std::uint64_t tiles_without_levels_max = 1000;
 [[nodiscard]] std::uint32_t usual_levels(const map_info& map);
 
 struct map_making {
-  int quality = 85;      // of the tiles
-  bool replace = false;  // the map that lies there; see map_folder
+  int quality = 85;         // of the tiles
+  bool replace = false;     // the map that lies there; see map_folder
+  tidy_end* end = nullptr;  // that of the process by a signal: what was written by then is removed
 };
 
 // Writes all tiles of all levels, each by a task, and at the end map.json: without it there is no

@@ -2,10 +2,14 @@
 #include "apps/mapview/map.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <strata/error.hpp>
+#include <system_error>
 
 #include "apps/common/output_file.hpp"
+#include "apps/common/output_target.hpp"
 #include "apps/mapview/file.hpp"
 
 namespace mapview {
@@ -41,6 +45,47 @@ std::string tile_path(const std::string& root, const map_info& map, tile_place t
       tile.level == 0 ? std::string() : "level" + std::to_string(tile.level) + "_";
   return folder_path(root, map.folder_of(tile.column, tile.row)) + "/" + level +
          std::to_string(tile.row) + "_" + std::to_string(tile.column) + ".jpg";
+}
+
+namespace {
+// Both take what they find from the front.
+bool take_word(std::string_view& name, std::string_view word) {
+  if (name.substr(0, word.size()) != word) return false;
+  name.remove_prefix(word.size());
+  return true;
+}
+bool take_number(std::string_view& name, std::uint32_t& number) {
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (read.ec != std::errc()) return false;
+  name.remove_prefix(static_cast<std::size_t>(read.ptr - name.data()));
+  return true;
+}
+}  // namespace
+
+std::optional<tile_place> tile_named(std::string_view name) {
+  tile_place t;
+  if (take_word(name, "level") && !(take_number(name, t.level) && take_word(name, "_")))
+    return std::nullopt;
+  if (take_number(name, t.row) && take_word(name, "_") && take_number(name, t.column) &&
+      name == ".jpg")
+    return t;
+  return std::nullopt;
+}
+
+void refuse_to_overwrite(const std::string& root, const map_info& map, const std::string& option,
+                         const std::string& output) {
+  namespace fs = std::filesystem;
+  const fs::path to = apps::target_of(output).path;
+  const auto is_in_place_of = [&](const fs::path& own) {
+    const fs::path folder = to.parent_path();
+    std::error_code none;
+    return to.filename() == own.filename() &&
+           fs::equivalent(folder.empty() ? "." : folder, own.parent_path(), none);
+  };
+  const std::optional<tile_place> tile = tile_named(to.filename().string());
+  if (is_in_place_of(fs::path(root) / "map.json") ||
+      (tile && is_in_place_of(tile_path(root, map, *tile))))
+    throw strata::user_error(option + ": " + output + " is a file of the map; choose another path");
 }
 
 namespace {

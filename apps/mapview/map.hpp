@@ -3,7 +3,9 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace mapview {
 
@@ -66,10 +68,17 @@ inline constexpr std::uint32_t map_side_max = 10'000'000;
 
 [[nodiscard]] std::string folder_path(const std::string& root, std::uint32_t folder);
 [[nodiscard]] std::string tile_path(const std::string& root, const map_info& map, tile_place tile);
+// The tile that a file of this name is, in whatever map.
+[[nodiscard]] std::optional<tile_place> tile_named(std::string_view name);
 
 // Throws strata::user_error: no such map, or not one that this program made.
 [[nodiscard]] map_info read_map(const std::string& root);
 void write_map(const std::string& root, const map_info& map);
+
+// Where an output would take the place of a tile or of map.json, though by another path: throws
+// strata::user_error, which names the option that gave the path.
+void refuse_to_overwrite(const std::string& root, const map_info& map, const std::string& option,
+                         const std::string& output);
 
 // Whether such a file is of this program, even if read_map() refuses its numbers: other programs
 // have files of that name, too. One that is cut short cannot be told from theirs.

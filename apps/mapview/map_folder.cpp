@@ -4,10 +4,11 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <set>
 #include <strata/error.hpp>
 #include <string_view>
 #include <system_error>
@@ -20,26 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Takes a number from the front, and before it `word`.
-bool take(std::string_view& name, std::string_view word, bool with_number) {
+// As folder_path() names them.
+bool is_part(std::string_view name) {
+  constexpr std::string_view word = "part";
   if (name.substr(0, word.size()) != word) return false;
   name.remove_prefix(word.size());
-  if (!with_number) return true;
-  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-  name.remove_prefix(digits);
-  return digits != 0;
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// As folder_path() and tile_path() name them. Of a tile, and of map.json, a make that was killed
-// may have left one that is not finished.
-bool is_part(std::string_view name) { return take(name, "part", true) && name.empty(); }
-bool is_tile(std::string_view name) {
-  name = apps::name_to_be(name);
-  if (name.substr(0, 5) == "level" && !(take(name, "level", true) && take(name, "_", false)))
-    return false;
-  return take(name, "", true) && take(name, "_", true) && take(name, ".jpg", false) && name.empty();
-}
-
+// Of a tile, and of map.json, a make that was killed may have left one that is not finished.
+bool is_tile(std::string_view name) { return tile_named(apps::name_to_be(name)).has_value(); }
 bool is_unfinished_about(std::string_view name) {
   return name != "map.json" && apps::name_to_be(name) == "map.json";
 }
@@ -102,6 +93,7 @@ void map_folder::make_and_lock() {
 
 void map_folder::prepare(std::uint32_t parts, bool replace) {
   if (root_.empty()) throw strata::user_error("a map without a name: choose a folder");
+  const std::unique_lock lock(writing_);
   const fs::path root(root_), about = root / "map.json";
   std::error_code problem;
   make_and_lock();
@@ -120,14 +112,47 @@ void map_folder::prepare(std::uint32_t parts, bool replace) {
   for (std::uint32_t part = 0; part < parts; ++part) make(folder_path(root_, part));
 }
 
-map_folder::~map_folder() {
+map_folder::~map_folder() { give_up(); }
+
+void map_folder::give_up() noexcept {
+  if (!given_up_) given_up_ = std::unique_lock(writing_);
   if (kept_) return;
   try {
-    if (ours_) remove_tiles();
-  } catch (const strata::user_error&) {  // there is another error to be reported
+    if (ours_) {
+      remove_file(fs::path(root_) / "map.json");
+      remove_tiles();
+    }
+  } catch (...) {  // there is another error to be reported, or a signal to end by
   }
   std::error_code none;
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) fs::remove(*folder, none);
+}
+
+void map_folder::write(const std::string& path, std::string_view bytes) {
+  const std::shared_lock lock(writing_);
+  apps::output_file out(path);
+  out.write(bytes);
+  out.commit_unflushed();
+}
+
+void map_folder::finish(const map_info& map) {
+  flush(map.folders);
+  const std::shared_lock lock(writing_);
+  write_map(root_, map);
+  kept_ = true;
+}
+
+// One call for each disk instead of one for each file.
+void map_folder::flush(std::uint32_t parts) const {
+  std::set<dev_t> flushed;
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    const std::string path = folder_path(root_, part);
+    const strata::os::descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat about {};
+    if (!folder || fstat(folder.get(), &about) != 0 ||
+        (flushed.insert(about.st_dev).second && syncfs(folder.get()) != 0))
+      throw problem_at(path, "cannot be written to the disk", {errno, std::generic_category()});
+  }
 }
 
 void map_folder::refuse_if_used() const {

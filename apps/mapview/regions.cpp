@@ -78,6 +78,8 @@ int time_regions(apps::program& p, const regions_wanted& r, const std::function<
   std::optional<missing_tiles> missing;  // regions overlap
   const std::vector<timing> all = p.timed([&] {
     const map_info m = map();
+    if (!r.csv.empty()) refuse_to_overwrite(r.root, m, "--csv", r.csv);
+    if (!r.svg.empty()) refuse_to_overwrite(r.root, m, "--svg", r.svg);
     missing.emplace(r.root, m);
     if (m.width < region_sides.back() || m.height < region_sides.back())
       throw strata::user_error("the paper's regions need a map of 9600 x 9600 pixels");

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "apps/common/output_file.hpp"
+#include "apps/mapview/map_folder.hpp"
 
 namespace mapview {
 
@@ -28,9 +28,8 @@ double last_of(std::uint32_t length, std::uint32_t level) {
 
 void tile_writer::operator()(tile_place tile, const picture& p) const {
   const std::vector<unsigned char> bytes = encode_jpeg(p, quality);
-  apps::output_file out(tile_path(root, map, tile));
-  out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  out.commit();
+  folder.write(tile_path(folder.root(), map, tile),
+               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace mapview

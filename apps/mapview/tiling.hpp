@@ -2,7 +2,6 @@
 // What is the same however a map's tiles come about.
 #pragma once
 #include <cstdint>
-#include <string>
 
 #include "apps/mapview/map.hpp"
 #include "apps/mapview/picture.hpp"
@@ -20,8 +19,10 @@ void paste(const picture& p, picture& into, std::uint32_t x, std::uint32_t y);
   return map.tile_width % 2 == 0 && map.tile_height % 2 == 0;
 }
 
+class map_folder;
+
 struct tile_writer {
-  const std::string& root;
+  map_folder& folder;
   const map_info& map;
   int quality;
 

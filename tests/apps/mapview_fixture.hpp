@@ -11,8 +11,8 @@
 
 namespace apps_test {
 
-// Each of many tiles is written through to the disk, which takes longer than making it. Where there
-// is a folder in memory it will do for these.
+// Whoever makes a map waits until its disk has all that has been written there, also by others.
+// Where there is a folder in memory it will do for those that make many.
 inline std::filesystem::path quick_folder() {
   const std::filesystem::path memory = "/dev/shm";
   return ::access(memory.c_str(), W_OK | X_OK) == 0 ? memory

@@ -3,15 +3,20 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "../common/slow_builds.hpp"
@@ -21,6 +26,7 @@
 #include "apps/mapview/tiling.hpp"
 #include "mapview_fixture.hpp"
 #include "picture_files.hpp"
+#include "running_program.hpp"
 
 namespace {
 
@@ -126,6 +132,64 @@ TEST_F(made_maps, leave_nothing_of_a_picture_that_ends_too_early) {
   }
 }
 
+// The program reads the first part of a picture from a pipe and waits for the rest.
+class maps_from_pipes : public made_maps {
+ protected:
+  maps_from_pipes() {
+    write_picture(path("in.png"), draw_terrain(700, 500, {0, 0, 700, 500}));
+    picture_ = files("").at("in.png");
+  }
+  ~maps_from_pipes() override {
+    if (pipe_ >= 0) close(pipe_);
+  }
+  // Returns when the first tile is there.
+  void begin() {
+    ASSERT_EQ(mkfifo(path("pipe.png").c_str(), 0600), 0);
+    maker_.emplace("mapview make " + path("map") + " --tile 64x48 --from " + path("pipe.png"));
+    pipe_ = open(path("pipe.png").c_str(), O_WRONLY | O_CLOEXEC);
+    feed(0, picture_.size() / 2);
+    while (files("map").empty()) std::this_thread::yield();
+  }
+  void feed_the_rest() {
+    feed(picture_.size() / 2, picture_.size());
+    close(std::exchange(pipe_, -1));
+  }
+  apps_test::running& maker() { return *maker_; }
+
+ private:
+  void feed(std::size_t begin, std::size_t end) const {
+    while (begin < end) {
+      const ssize_t n = ::write(pipe_, picture_.data() + begin, end - begin);
+      ASSERT_GT(n, 0);
+      begin += static_cast<std::size_t>(n);
+    }
+  }
+
+  std::string picture_;
+  std::optional<apps_test::running> maker_;
+  int pipe_ = -1;
+};
+
+TEST_F(maps_from_pipes, leave_nothing_when_a_signal_ends_them) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    begin();
+    maker().signal(number);
+    EXPECT_EQ(maker().end().exit_code, 128 + number);
+    EXPECT_FALSE(fs::exists(path("map")));
+    fs::remove(path("pipe.png"));
+  }
+}
+
+TEST_F(maps_from_pipes, are_finished_where_the_signal_is_ignored) {
+  ::signal(SIGHUP, SIG_IGN);  // as under nohup
+  begin();
+  ::signal(SIGHUP, SIG_DFL);
+  maker().signal(SIGHUP);
+  feed_the_rest();
+  EXPECT_EQ(maker().end().exit_code, 0);
+  EXPECT_TRUE(fs::exists(path("map/map.json")));
+}
+
 TEST(mapview_commands, are_named_by_what_helps_with_them) {
   const outcome o = run_line("mapview view nowhere");
   EXPECT_EQ(o.exit_code, 2);
@@ -219,6 +283,29 @@ TEST_F(made_maps, are_mended_as_is_advised) {
     make("map", "--replace --size 64x48");
     EXPECT_EQ(view().exit_code, 0);
   }
+}
+
+// Whatever leads there.
+TEST_F(made_maps, are_not_overwritten_by_what_is_seen_of_them) {
+  make_small();
+  fs::create_symlink(path("map/part0/0_0.jpg"), path("link.jpg"));
+  fs::create_directory_symlink(path("map/part0"), path("folder"));
+  fs::remove(path("map/part0/1_2.jpg"));
+  const auto before = files("map");
+  for (const std::string name : {"map/part0/0_0.jpg", "link.jpg", "folder/0_0.jpg",
+                                 "map/../map/part1/0_1.jpg", "map/part0/1_2.jpg"}) {
+    const outcome o = run_line("mapview view " + path("map") + " --out " + path(name));
+    EXPECT_EQ(o.exit_code, 2) << name;
+    EXPECT_EQ(o.err_lines(), 1) << o.err;
+    EXPECT_NE(o.err.find("is a file of the map"), std::string::npos) << o.err;
+  }
+  for (const std::string flag : {"--csv", "--svg"})
+    EXPECT_EQ(run_line("mapview regions " + path("map") + " " + flag + " " + path("map/map.json"))
+                  .exit_code,
+              2);
+  EXPECT_TRUE(files("map") == before);
+  EXPECT_EQ(run_line("mapview view " + path("map") + " --out " + path("0_0.jpg")).exit_code, 1)
+      << "of the tile that is missing";
 }
 
 TEST_F(made_maps, touch_no_files_of_others) {
