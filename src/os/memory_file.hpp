@@ -13,4 +13,9 @@ namespace strata::os {
 void resize_memory_file(int fd, std::size_t bytes, const std::string& what,
                         const std::string& remedy = {});
 
+/// Maps all of it, shared, to be read and written. Throws as resize_memory_file(); the limit is
+/// that of addresses (ulimit -v).
+void* map_memory_file(int fd, std::size_t bytes, const std::string& what,
+                      const std::string& remedy = {});
+
 }  // namespace strata::os

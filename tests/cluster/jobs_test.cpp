@@ -3,6 +3,7 @@
 // and work is spread.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <regex>
 #include <string>
 #include <vector>
@@ -210,5 +211,27 @@ TEST(job, names_a_limit_of_file_sizes) {
     EXPECT_EQ(job.processes_left(), 0);
   }
 }
+
+#if !defined(STRATA_ASAN) && !defined(STRATA_TSAN)  // which take more addresses than that
+TEST(job, names_a_limit_of_addresses) {
+  command job(launch_test::run({"-n", "2", "--elastic=4096", "--transport", "shm"}, {"nothing"}),
+              {.around = {"prlimit", "--as=3000000000"}});
+  EXPECT_EQ(job.wait(), 1) << job.err();
+  EXPECT_NE(job.out().find("ulimit -v"), std::string::npos) << job.out() << job.err();
+  EXPECT_EQ(job.processes_left(), 0);
+}
+#endif
+#if defined(STRATA_HAS_UCX)
+TEST(job, over_ucx_says_that_it_needs_room_in_dev_shm) {
+  if (std::system("unshare -m mount -t tmpfs none /dev/shm 2>/dev/null") != 0)
+    GTEST_SKIP() << "needs a /dev/shm of its own";
+  command job(launch_test::run({"-n", "2", "--transport", "ucx"}, {"nothing"}),
+              {.around = {"unshare", "-m", "sh", "-c",
+                          "mount -t tmpfs -o size=64k none /dev/shm && exec \"$@\"", "sh"}});
+  EXPECT_EQ(job.wait(), 1) << job.err();
+  EXPECT_NE(job.out().find("/dev/shm"), std::string::npos) << job.out() << job.err();
+  EXPECT_EQ(job.processes_left(), 0);
+}
+#endif
 
 }  // namespace

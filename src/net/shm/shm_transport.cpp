@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <mutex>
 
-#include "base/errno_error.hpp"
 #include "net/causality.hpp"
 #include "net/shm/reading_pace.hpp"
 #include "net/shm/shelf.hpp"
@@ -88,11 +86,8 @@ shm_transport::shm_transport(const settings& s)
   // takes no memory.
   os::resize_memory_file(s.memory, bytes_,
                          "cannot size the memory shared by the nodes of this host", without_memory);
-  void* const mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, s.memory, 0);
-  if (mapped == MAP_FAILED)
-    throw errno_error("cannot map the memory shared by the nodes of this host", errno,
-                      without_memory);
-  memory_ = static_cast<std::byte*>(mapped);
+  memory_ = static_cast<std::byte*>(os::map_memory_file(
+      s.memory, bytes_, "cannot map the memory shared by the nodes of this host", without_memory));
 
   me_ = place_of(s.self);
   STRATA_CHECK(me_ < n, me_, n);

@@ -41,7 +41,9 @@ worker::worker(const std::string& devices, bool some_unreachable) : ucp_(ucp_lib
   how.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   how.events = UCP_WAKEUP_RX | UCP_WAKEUP_TX;
   status = ucp_.ucp_worker_create(context_, &how, &handle_);
-  if (status != UCS_OK) fail("cannot make a UCX worker", status);
+  if (status != UCS_OK)
+    fail("cannot make a UCX worker (/dev/shm full? free it, or do without: UCX_TLS=^posix)",
+         status);
   status = ucp_.ucp_worker_get_efd(handle_, &events_);
   if (status != UCS_OK) fail("UCX cannot sleep on these transports (UCX_TLS?)", status);
 
