@@ -106,7 +106,9 @@ class lock_handle {
 };
 
 /// A barrier for the whole job: `named<barrier<>> b("phase", n)`. One call to its node for each
-/// arrival; where many threads of many nodes meet often, a group's barrier costs less.
+/// arrival; where many threads of many nodes meet often, a group's barrier costs less. Who arrives
+/// where nobody is missing, as all have come and the phase is just ending or all have dropped out,
+/// or with more than are missing, throws misuse_error on whichever node, and has not arrived.
 class barrier_handle {
  public:
   /// Of a barrier that is known already.
@@ -117,14 +119,16 @@ class barrier_handle {
   }
   /// Suspends until all have arrived, whose work before it is visible then. Throws node_lost_error
   /// when a node is lost: having arrived, if it has waited; if that is known already, it has not.
-  void arrive_and_wait() { b_.call<&meet>(); }
+  void arrive_and_wait() { require_arrived(b_.call<&meet>(), 1); }
 
   /// What an arrival is known by: a number, which may travel.
   using arrival_token = barrier<>::arrival_token;
   /// Arrives, n times, and waits for nobody: suspends for the call alone. n is between 1 and what
   /// is missing in this phase.
   [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) {
-    return b_.call<&barrier<>::arrive>(n);
+    const attempt a = b_.call<&arrive_at>(n);
+    require_arrived(a, n);
+    return a.phase;
   }
   /// Suspends until the phase of the token has ended, as arrive_and_wait(); by any thread of the
   /// job.
@@ -144,13 +148,19 @@ class barrier_handle {
     return detail::attempt_until(time, [&](std::int64_t ns) { return wait_until_ns(phase, ns); });
   }
   /// Arrives, and there is one less to come in each later phase. Suspends for the call alone.
-  void arrive_and_drop() { b_.call<&barrier<>::arrive_and_drop>(); }
+  void arrive_and_drop() { require_arrived(b_.call<&drop_out>(), 1); }
 
  private:
-  static void meet(barrier<>& b) {
+  using attempt = detail::barrier_core::attempt;
+  static attempt arrive_at(barrier<>& b, std::ptrdiff_t n) { return b.core_.try_arrive(n); }
+  static attempt drop_out(barrier<>& b) { return b.core_.try_arrive_and_drop(); }
+  static attempt meet(barrier<>& b) {
     detail::require_whole_job();
-    b.core_.wait(b.core_.arrive(1), &detail::park_in_job);
+    const attempt a = b.core_.try_arrive(1);
+    if (a.has_arrived != 0) b.core_.wait(a.phase, &detail::park_in_job);
+    return a;
   }
+  static void require_arrived(const attempt& a, std::ptrdiff_t n);
   static bool wait_within(barrier<>& b, arrival_token phase, std::int64_t limit_ns) {
     const std::int64_t deadline_ns = detail::deadline_after(std::chrono::nanoseconds(limit_ns));
     return b.core_.wait(phase, &detail::park_in_job, deadline_ns);

@@ -17,4 +17,11 @@ void lock_handle::unlock() {
   }
 }
 
+void barrier_handle::require_arrived(const attempt& a, std::ptrdiff_t n) {
+  if (a.has_arrived != 0) return;
+  throw misuse_error("an arrival of " + std::to_string(n) + " at a barrier where " +
+                     std::to_string(a.missing) +
+                     " are missing in this phase: make it for as many as arrive");
+}
+
 }  // namespace strata

@@ -171,6 +171,20 @@ barrier_core::phase_token barrier_core::arrive(std::ptrdiff_t n) {
   return now;
 }
 
+barrier_core::attempt barrier_core::try_arrive(std::ptrdiff_t n) {
+  const uninterrupted guard;
+  attempt a{.phase = phase_.load(std::memory_order_relaxed),
+            .missing = left_.load(std::memory_order_relaxed)};
+  // Acquire-release: as arrive().
+  do {
+    if (n < 1 || n > a.missing) return a;
+  } while (!left_.compare_exchange_weak(a.missing, a.missing - n, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed));
+  a.has_arrived = 1;
+  if (a.missing == n) end_phase();
+  return a;
+}
+
 namespace {
 struct phase_question {
   std::atomic<std::uint32_t>* phase;
@@ -200,6 +214,17 @@ bool barrier_core::wait(phase_token phase, unparked (*wait_once)(const parking&)
 void barrier_core::arrive_and_drop() {
   expected_.fetch_sub(1, std::memory_order_relaxed);
   (void)arrive(1);
+}
+
+barrier_core::attempt barrier_core::try_arrive_and_drop() {
+  if (const std::int64_t missing = left_.load(std::memory_order_relaxed); missing < 1)
+    return {.missing = missing};
+  // First, as the last of the phase reads it; taken back where others, one of them too many, have
+  // been quicker.
+  expected_.fetch_sub(1, std::memory_order_relaxed);
+  const attempt a = try_arrive(1);
+  if (a.has_arrived == 0) expected_.fetch_add(1, std::memory_order_relaxed);
+  return a;
 }
 
 }  // namespace strata::detail

@@ -61,6 +61,12 @@ void use_names() {
       mine.receive_value<std::uint32_t>(any_endpoint, 8) == (rank + num_nodes() - 1) % num_nodes(),
       "the neighbour");
   barrier_handle end = barrier_handle::await("end");
+  // Nobody arrives by mistake, on whichever node.
+  try {
+    (void)end.arrive(num_nodes() + 1);
+    require(false, "more arrive at a barrier than are missing");
+  } catch (const misuse_error&) {
+  }
   const barrier_handle::arrival_token almost = end.arrive();
   while (!end.wait_for(almost, std::chrono::microseconds(200))) {
   }

@@ -92,5 +92,28 @@ TEST(barrier_handle, waits_for_a_phase_until_a_time_and_no_longer) {
   });
 }
 
+// Its phase goes on as if they had not come.
+TEST(barrier_handle, refuses_more_than_are_missing) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    barrier<> all(3);
+    barrier_handle b(resource<barrier<>>(to_global(&all)));
+    for (const std::ptrdiff_t n :
+         {std::ptrdiff_t{4}, std::ptrdiff_t{0}, std::ptrdiff_t{-1}, PTRDIFF_MIN, PTRDIFF_MAX})
+      EXPECT_THROW((void)b.arrive(n), misuse_error) << n;
+    const barrier_handle::arrival_token first = b.arrive(2);
+    EXPECT_THROW((void)b.arrive(2), misuse_error);
+    EXPECT_FALSE(b.wait_for(first, std::chrono::seconds(0)));
+    b.arrive_and_drop();
+    b.wait(first);
+    EXPECT_THROW((void)b.arrive(3), misuse_error);
+    b.arrive_and_drop();
+    b.arrive_and_drop();
+    EXPECT_THROW(b.arrive_and_drop(), misuse_error);  // nobody is left
+    EXPECT_THROW(b.arrive_and_wait(), misuse_error);
+    EXPECT_THROW((void)b.arrive(), misuse_error);
+  });
+}
+
 }  // namespace
 }  // namespace strata

@@ -33,6 +33,13 @@ class barrier_core {
 
   // n: at most as many as are still expected.
   phase_token arrive(std::ptrdiff_t n);
+  // The same for who may be mistaken: other nodes, whose mistake would hold everybody for ever.
+  struct attempt {
+    phase_token phase = 0;
+    std::int64_t missing = 0;      // before
+    std::uint8_t has_arrived = 0;  // 0: no, and nothing has changed; no bool, as it travels
+  };
+  [[nodiscard]] attempt try_arrive(std::ptrdiff_t n);
   // Waits by wait_once(), which may throw; the arrivals that the token stands for count on. Whether
   // the phase has ended by then.
   bool wait(phase_token phase, unparked (*wait_once)(const parking&) = &park,
@@ -40,6 +47,7 @@ class barrier_core {
   // True for one of them in each phase.
   bool arrive_and_wait();
   void arrive_and_drop();
+  [[nodiscard]] attempt try_arrive_and_drop();
 
  private:
   class lists;
