@@ -19,7 +19,6 @@
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/kernel_thread.hpp"
 #include "pthread/preload/kernel_waits.hpp"
-#include "pthread/preload/libgomp_threads.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"
 #include "pthread/preload/signal_stacks.hpp"
@@ -27,6 +26,7 @@
 #include "pthread/preload/streams.hpp"
 #include "pthread/preload/ticks.hpp"
 #include "pthread/preload/transfers.hpp"
+#include "pthread/preload/waiting_by_itself.hpp"
 #include "strata/pthread.h"
 #include "strata/threads.h"
 
