@@ -2,6 +2,7 @@
 """Brings the release build up to date."""
 
 import subprocess
+import sys
 
 
 class Failed(Exception):
@@ -16,6 +17,7 @@ def _run(command):
 
 def ensure(root, folder, several_nodes=False, targets=None):
     """With targets, these and nothing else; of those, what the machine has no library for is left out."""
+    print("building what is not up to date in %s: minutes, the first time" % folder, file=sys.stderr)
     if not (folder / "CMakeCache.txt").exists():
         _run(["cmake", "-S", str(root), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"])
     _run(["cmake", str(folder), "-DSTRATA_BUILD_BENCH=ON"])

@@ -27,5 +27,7 @@ def run(name, root, main):
         why = str(e)
     except OSError as e:
         why = "%s: %s" % (e.filename, e.strerror) if e.filename else str(e)
+        if isinstance(e, FileNotFoundError) and "--no-build" in sys.argv:
+            why += "; without --no-build what is missing is built"
     print("%s: %s" % (name, why), file=sys.stderr)
     sys.exit(2)

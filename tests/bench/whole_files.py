@@ -4,6 +4,7 @@
 afterwards, what was there stays; what a program does wrong is told. Nothing is built or measured."""
 
 import contextlib
+import io
 import os
 import pathlib
 import resource
@@ -60,8 +61,22 @@ class Commands(unittest.TestCase):
                                    "--out", empty], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(done.stderr.splitlines()[-1],
-                         "bench/bear/run: %s/bench/cores_share: No such file or directory" % empty)
+                         "bench/bear/run: %s/bench/cores_share: No such file or directory; without --no-build what is missing "
+                         "is built" % empty)
         self.assertNotIn("Traceback", done.stderr)
+
+    def test_say_that_they_build(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said, \
+                unittest.mock.patch.object(build, "_run"):
+            build.ensure(root, pathlib.Path(folder))
+        self.assertRegex(said.getvalue(), "building .*%s: minutes, the first time\n" % folder)
+
+    def test_refuse_options_that_contradict_before_they_build(self):
+        done = subprocess.run([sys.executable, root / "bench" / "run", "--nodes", "--only", "fib"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--only: not allowed with argument --nodes", done.stderr)
+        self.assertNotIn("building", done.stderr)
 
 
 class Answers(unittest.TestCase):
