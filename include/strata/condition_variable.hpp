@@ -202,11 +202,14 @@ class condition_variable {
                       "wait with a std::unique_lock that is locked");
     mutex* const m = lock.mutex();
     m->owner_.leave("mutex", m);
+    m->word_.begin_unlock();
     try {
       // Not by m->unlock(), which is for the thread that waits.
-      queue_.wait([](void* held) { static_cast<mutex*>(held)->word_.unlock(); }, m, deadline_ns);
+      queue_.wait([](void* held) { static_cast<mutex*>(held)->word_.end_unlock(); }, m,
+                  deadline_ns);
     } catch (const std::exception&) {
-      m->owner_.take();  // it could not wait, and has not unlocked
+      m->word_.cancel_unlock();  // it could not wait, and has not unlocked
+      m->owner_.take();
       throw;
     } catch (...) {
       m->lock();  // the thread is left here: see thread_exit.hpp

@@ -31,10 +31,11 @@ condition_state& state_of(pthread_cond_t* c) noexcept {
   return *reinterpret_cast<condition_state*>(c);
 }
 
-void unlock(void* mutex) {
+// What given_away has begun.
+void end_unlock(void* mutex) {
   auto* const raw = static_cast<pthread_mutex_t*>(mutex);
   const mutex_view m(raw);
-  m.is_robust() ? robust_mutex(raw).release() : m.word().unlock();
+  m.is_robust() ? robust_mutex(raw).release() : m.word().end_unlock();
 }
 
 // While one exists the calling thread's cancellation waits, also that of the asynchronous type.
@@ -68,9 +69,10 @@ class given_away {
       : raw_(raw), m_(raw), depth_(m_.depth()), robust_answer_(robust_answer) {
     if (m_.is_robust()) {
       robust_mutex(raw_).retire();
-    } else if (m_.has_owner()) {
-      m_.leave();
+      return;
     }
+    if (m_.has_owner()) m_.leave();
+    m_.word().begin_unlock();
   }
   ~given_away() noexcept(false) {
     const held_back for_now;
@@ -105,7 +107,7 @@ class given_away {
 unparked wait_shared(condition_state& c, pthread_mutex_t* mutex, const deadline& until) {
   const std::uint32_t seen = c.notified.load(std::memory_order_relaxed);
   const presence here(c.inside);
-  unlock(mutex);
+  end_unlock(mutex);
   polled_wait between("condition variable of several processes");
   unparked why = unparked::woken;
   while (c.notified.load(std::memory_order_acquire) == seen) {
@@ -138,7 +140,7 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
     return c.shared != 0 ? wait_shared(c, mutex, until)
                          : park_or_give_way(until.bound({.what = "condition variable",
                                                          .address = &c,
-                                                         .then = &unlock,
+                                                         .then = &end_unlock,
                                                          .then_argument = mutex,
                                                          .interruptible = is_cancellable(),
                                                          .came = &came}));

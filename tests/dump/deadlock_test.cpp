@@ -2,19 +2,27 @@
 // With options::detect_deadlock a circle of threads that wait for each other's mutexes is named,
 // and nothing else is taken for one.
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 #include <vector>
 
+#include "../common/thread_asleep.hpp"
 #include "../common/thread_states.hpp"
 #include "../sched/support.hpp"
 #include "strata/condition_variable.hpp"
+#include "strata/detail/parking.hpp"
+#include "strata/detail/word_lock.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mutex.hpp"
 #include "strata/pthread.h"
 #include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
+#include "threads/after_fork.hpp"
+#include "threads/waiter.hpp"
 
 namespace strata::test {
 namespace {
@@ -71,6 +79,82 @@ TEST_F(deadlock_death, one_that_waits_for_itself_is_named) {
         });
       },
       ::testing::ExitedWithCode(1), "a thread waits for itself\n.*\"twice\" holds .* it again");
+}
+
+// Who waits for a condition can be found before the lock is free that it has given away.
+TEST_F(deadlock_death, is_not_of_who_is_woken_before_it_has_unlocked) {
+  runtime rt(watching(1));
+  rt.run([] {
+    struct {
+      detail::word_lock lock;
+      const char address = 0;
+    } here;
+    here.lock.lock();
+    here.lock.begin_unlock();
+    EXPECT_EQ(
+        detail::park({.what = "test",
+                      .address = &here.address,
+                      .then = [](void* address) { EXPECT_EQ(detail::unpark(address, 1), 1U); },
+                      .then_argument = const_cast<char*>(&here.address)}),
+        detail::unparked::woken);
+    thread late([&] { here.lock.end_unlock(); });
+    here.lock.lock();
+    here.lock.unlock();
+    late.join();
+  });
+}
+
+// Whether `wait`, called with the lock that `take` takes and `leave` gives back, can be found at
+// `address` before it is recorded that it has given away its lock: it stops there, as we hold what
+// is recorded.
+template <class Take, class Wait, class Leave, class Notify>
+bool is_found_too_early(const void* address, const Take& take, const Wait& wait, const Leave& leave,
+                        const Notify& notify) {
+  runtime rt(watching(1));
+  std::atomic<pid_t> worker{0};
+  std::atomic<bool> may_wait{false};
+  std::atomic<bool> has_ended{false};
+  rt.submit([&] {
+    take();
+    worker = gettid();
+    while (!may_wait) {
+    }
+    wait();
+    leave();
+    has_ended = true;
+  });
+  while (worker == 0) std::this_thread::yield();
+  detail::hold_lock_graph();
+  may_wait = true;
+  while (!sleeps(worker)) std::this_thread::yield();
+  const bool is_found = detail::is_awaited(address);
+  detail::release_lock_graph();
+  while (!has_ended) {
+    notify();
+    std::this_thread::yield();
+  }
+  return is_found;
+}
+
+TEST_F(deadlock_death, knows_that_a_lock_is_given_away_before_its_waiter_is_found) {
+  mutex m;
+  condition_variable changed;
+  const auto wait = [&] {
+    std::unique_lock lock(m, std::adopt_lock);
+    changed.wait(lock);
+    (void)lock.release();
+  };
+  EXPECT_FALSE(is_found_too_early(
+      &changed, [&] { m.lock(); }, wait, [&] { m.unlock(); }, [&] { changed.notify_all(); }));
+}
+
+TEST_F(deadlock_death, knows_it_of_posix_threads) {
+  pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+  EXPECT_FALSE(is_found_too_early(
+      &changed, [&] { strata_pthread_mutex_lock(&m); },
+      [&] { strata_pthread_cond_wait(&changed, &m); }, [&] { strata_pthread_mutex_unlock(&m); },
+      [&] { strata_pthread_cond_broadcast(&changed); }));
 }
 
 // Who comes later has its stack, and waits for nobody who waits.

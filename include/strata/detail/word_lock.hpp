@@ -35,8 +35,21 @@ class word_lock {
     return try_lock() || lock_slowly(deadline_ns, look_again, argument);
   }
   void unlock() noexcept {
+    begin_unlock();
+    end_unlock();
+  }
+  // unlock() in two halves, for who can be woken before the lock is free: then it waits for the
+  // lock, and must not be taken for one who waits for itself. The first by its holder, who may take
+  // it back by cancel_unlock(); the second by anybody.
+  void begin_unlock() noexcept {
     if (watches_locks()) [[unlikely]]
       lock_released(this);
+  }
+  void cancel_unlock() noexcept {
+    if (watches_locks()) [[unlikely]]
+      lock_taken(this);
+  }
+  void end_unlock() noexcept {
     std::uint32_t expected = held;
     if (!state_.compare_exchange_strong(expected, free, std::memory_order_release,
                                         std::memory_order_relaxed)) [[unlikely]]
