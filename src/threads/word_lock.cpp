@@ -66,8 +66,9 @@ bool word_lock::lock_slowly(std::int64_t deadline_ns,
     // Who gives up after a while is no part of a deadlock.
     const awaiting mine(this, watches_locks() && deadline_ns == parking::never);
     for (int in_vain = 0;; ++in_vain) {
-      // One with a deadline may give up, and could then have been handed it: it never insists.
-      const bool insists = in_vain >= patience && deadline_ns == parking::never;
+      // One with a deadline, too: who gives up has not been handed it, as one of the two is
+      // decided.
+      const bool insists = in_vain >= patience;
       if (take_or_mark(insists ? starved : contended)) break;
       const unparked why = park({.what = "mutex",
                                  .address = insists ? gate() : this,

@@ -107,6 +107,18 @@ TEST(shared_mutex, is_not_kept_by_who_takes_it_again_at_once) {
   EXPECT_LT(turns_until_all_have_it([&] { m.lock(); }, [&] { m.unlock(); }), 100);
 }
 
+TEST(timed_mutex, is_not_kept_by_who_takes_it_again_at_once) {
+  timed_mutex m;
+  EXPECT_LT(turns_until_all_have_it([&] { EXPECT_TRUE(m.try_lock_for(24h)); }, [&] { m.unlock(); }),
+            100);
+}
+
+TEST(recursive_timed_mutex, is_not_kept_by_who_takes_it_again_at_once) {
+  recursive_timed_mutex m;
+  EXPECT_LT(turns_until_all_have_it([&] { EXPECT_TRUE(m.try_lock_for(24h)); }, [&] { m.unlock(); }),
+            100);
+}
+
 TEST(semaphore, is_not_kept_by_who_takes_it_again_at_once) {
   counting_semaphore<1> one(1);
   EXPECT_LT(turns_until_all_have_it([&] { one.acquire(); }, [&] { one.release(); }), 100);
