@@ -13,7 +13,7 @@ namespace mapview {
 class tidy_end {
  public:
   // Before any other thread is made, which would not know. A signal that the process has been told
-  // to ignore (nohup, a shell\x27s background) it ignores still.
+  // to ignore (nohup, a shell's background) it ignores still.
   tidy_end();
   // From now on they end the process at once again.
   ~tidy_end();
