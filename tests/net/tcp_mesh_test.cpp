@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "closed_door.hpp"
 #include "launch/job.hpp"
 #include "net/tcp/mesh.hpp"
 #include "net/tcp/tcp_transport.hpp"
@@ -99,10 +100,15 @@ class tcp_mesh : public testing::Test {
     for (auto& f : joining) all.push_back(f.get());
     expect_messages(std::move(all));
   }
+  void nobody_listens_at(node_id n) {
+    members_[n].at.reset();
+    directory_[n] = nobodys_.address();
+  }
   os::descriptor connect_to_node(node_id n) { return tcp::connect_to(directory_[n], 0); }
 
   std::vector<member> members_;
   std::vector<launch::address> directory_;
+  const closed_door nobodys_;
 };
 
 // News that are there before, and news that come while the others are waited for.
@@ -248,7 +254,7 @@ TEST_F(tcp_mesh, many_missing_nodes_are_counted) {
 
 TEST_F(tcp_mesh, nobody_listens) {
   add(2);
-  members_[0].at.reset();
+  nobody_listens_at(0);
   auto f1 = join(1);
   const std::string why = failure_of(f1);
   EXPECT_NE(why.find("cannot join node 0"), std::string::npos) << why;
@@ -409,7 +415,7 @@ class tcp_mesh_without_descriptors : public tcp_mesh {
     m.options.ground = &ground;
     m.options.partial = true;
     m.options.on_left_out = [&](node_id, const std::string& why) { left_out = why; };
-    members_[1U - n].at.reset();  // nobody listens
+    nobody_listens_at(static_cast<node_id>(1U - n));
     try {
       (void)tcp::connect_mesh(m.me, {&*m.at, 1}, directory_, 3 * second_ns, m.options);
     } catch (const error& e) {

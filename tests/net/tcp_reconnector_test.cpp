@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "closed_door.hpp"
 #include "net/tcp/handshake.hpp"
 #include "net/tcp/reconnector.hpp"
 #include "strata/error.hpp"
@@ -146,12 +147,8 @@ TEST(tcp_reconnector, gives_an_attempt_up_where_nobody_answers) {
   tcp::reconnector::settings s;
   s.attempt_limit_ns = one_second_ns / 20;
   met_member higher(met_member::identity_of(2), s);
-  launch::address nobody;
-  {
-    const tcp::listener gone("127.0.0.1", 0, 0);
-    nobody = gone.address();
-  }
-  ASSERT_TRUE(higher.connect(0, 4, nobody));
+  const closed_door nobodys;
+  ASSERT_TRUE(higher.connect(0, 4, nobodys.address()));
   higher.wait(0, 1);
   const tcp::listener silent("127.0.0.1", 0, 0);
   ASSERT_TRUE(higher.connect(1, 6, silent.address()));
