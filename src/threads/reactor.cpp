@@ -52,14 +52,8 @@ class reactor {
     if (const int error = begin()) return fail(w, error);
     if (const int error = note(w)) return fail(w, error);
     if (add_or_copy(w)) return note_whose(w);
-    if ((errno == EBADF || errno == EINVAL) && is_set_gone()) {
-      w.watched = -1;
-      if (const int error = begin_anew()) return fail(w, error);
-      if (add_or_copy(w)) return note_whose(w);
-    }
-    // EPERM: a regular file, which is always ready.
-    w.is_watchable = errno != EPERM;
-    fail(w, w.is_watchable ? errno : 0);
+    if (w.watched >= 0 && has_lost_set(errno)) return begin_anew();  // with w
+    refuse(w, errno);
   }
 
   // Once for each wait, as watch(). Afterwards nobody knows w.
@@ -129,15 +123,16 @@ class reactor {
   bool add_again(io_wait& w) noexcept {
     if (w.watched == w.fd) return add_or_copy(w);
     if (add(w, w.watched)) return true;
-    if (errno == ENOMEM || errno == ENOSPC) return false;
+    if (errno == ENOMEM || errno == ENOSPC || has_lost_set(errno)) return false;
     os::forget_own_number(w.watched);
     return add_or_copy(w);
   }
 
-  // The program has closed what it did not open, and maybe opened something in its place.
-  bool is_set_gone() {
+  // Whether a wait could not be added, with this error, because the program has closed what it did
+  // not open, and maybe opened something in its place.
+  bool has_lost_set(int error) {
+    if (error != EBADF && error != EINVAL) return false;
     epoll_event e{};
-    const int error = errno;
     const int n = epoll_wait(epoll_, &e, 1, 0);
     const bool is_gone = n < 0 && errno != EINTR;
     if (n > 0) tell(e);
@@ -147,12 +142,13 @@ class reactor {
 
   // Another set, with a thread of its own, and with all waits. Who sleeps in the former one, which
   // is there as long as that lasts, tells what it still hears of, and ends: see run().
-  int begin_anew() {
-    leave_set();
-    forget_lost_copies();
-    const int error = begin();
-    watch_all_again(error);
-    return error;
+  void begin_anew() {
+    int error = 0;
+    do {
+      leave_set();
+      forget_lost_copies();
+      error = begin();
+    } while (!watch_all_again(error));
   }
 
   void leave_set() noexcept {
@@ -172,18 +168,23 @@ class reactor {
     }
   }
 
-  // `error`: they cannot be watched any more.
-  void watch_all_again(int error) {
+  // `error`: they cannot be watched any more. False: this set is lost as well.
+  bool watch_all_again(int error) {
     whose_.clear();
     for (const auto& one : waits_) {
       io_wait& w = *one.second;
       if (w.watched < 0) continue;
-      if (error != 0 || !add_again(w)) {
-        fail(w, error != 0 ? error : errno);
-      } else {
+      if (error != 0) {
+        fail(w, error);
+      } else if (add_again(w)) {
         note_whose(w);
+      } else if (w.watched >= 0 && has_lost_set(errno)) {
+        return false;
+      } else {
+        refuse(w, errno);
       }
     }
+    return true;
   }
 
   // Nor here.
@@ -225,6 +226,12 @@ class reactor {
     unpark(&w, 1);
   }
 
+  // EPERM: a regular file, which is always ready.
+  void refuse(io_wait& w, int error) {
+    w.is_watchable = error != EPERM;
+    fail(w, w.is_watchable ? error : 0);
+  }
+
   // A copy: the kernel's structure is packed.
   void tell(const epoll_event& e) {
     const std::uint64_t which = e.data.u64;
@@ -246,7 +253,7 @@ class reactor {
       for (int i = 0; i < n; ++i) tell(happened[static_cast<std::size_t>(i)]);
       if (which != sets_) return;
       if (!is_gone) continue;
-      (void)begin_anew();
+      begin_anew();
       return;
     }
   }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <filesystem>
 #include <iterator>
+#include <thread>
 #include <vector>
 
 #include "../sched/support.hpp"
@@ -129,6 +130,37 @@ TEST_P(io_on, who_sleeps_in_a_lost_set_ends) {
     }
     // Two: the first, and the one that there is.
     while (kernel_threads() > before + 2) this_thread::yield();
+    EXPECT_EQ(io::write(idle.end[1], "x", 1), 1);
+    waits.join();
+  });
+}
+
+// Also while the next one is being made.
+TEST_P(io_on, waits_outlive_sets_that_are_lost_again_and_again) {
+  runtime rt(settings());
+  rt.run([] {
+    pair idle(false);
+    thread waits([&] { expect_byte(idle.end[0]); });
+    std::atomic<bool> is_over{false};
+    std::thread loses([&] {
+      for (unsigned i = 0; i < 300 && !is_over; ++i) {
+        int fd = -1;
+        while ((fd = os::next_own_number(0)) < 0 && !is_over) std::this_thread::yield();
+        if (fd < 0) return;
+        os::forget_own_number(fd);
+        syscall(SYS_close, fd);
+        for (unsigned n = i % 7; n != 0; --n) std::this_thread::yield();
+      }
+    });
+    for (int i = 0; i < 40; ++i) {
+      pair p(false);
+      thread waits_later([&] { expect_byte(p.end[0]); });
+      for (int n = i % 5; n != 0; --n) this_thread::yield();
+      EXPECT_EQ(io::write(p.end[1], "x", 1), 1);
+      waits_later.join();
+    }
+    is_over = true;
+    loses.join();
     EXPECT_EQ(io::write(idle.end[1], "x", 1), 1);
     waits.join();
   });
