@@ -13,6 +13,8 @@
 #include <strata/blocking.hpp>
 #include <system_error>
 
+#include "apps/mapview/ignored_signals.hpp"
+
 namespace mapview {
 namespace {
 
@@ -54,16 +56,10 @@ void end_unless_it_is_the_same(int number) {
   ::raise(number);  // when this handler has returned
 }
 
-bool starts_ignored(int number) {
-  struct sigaction action {};
-  ::sigaction(number, nullptr, &action);
-  return action.sa_handler == SIG_IGN;
-}
-
 }  // namespace
 
 stop_signals::stop_signals()
-    : ignores_interrupt_(starts_ignored(SIGINT)), ignores_termination_(starts_ignored(SIGTERM)) {
+    : ignores_interrupt_(is_ignored_here(SIGINT)), ignores_termination_(is_ignored_here(SIGTERM)) {
   const sigset_t some = which();
   ::pthread_sigmask(SIG_BLOCK, &some, nullptr);
   signals_ = ::signalfd(-1, &some, SFD_CLOEXEC | SFD_NONBLOCK);

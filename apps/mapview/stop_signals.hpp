@@ -9,7 +9,7 @@ namespace mapview {
 class stop_signals {
  public:
   // From now on they do not end the process. Before any other thread is made, which would not know.
-  // One that the process has been told to ignore (nohup, a shell's background) it ignores still.
+  // See ignored_signals.hpp.
   stop_signals();
   ~stop_signals();
   stop_signals(const stop_signals&) = delete;

@@ -3,13 +3,10 @@
 
 #include <utility>
 
+#include "apps/mapview/ignored_signals.hpp"
+
 namespace mapview {
 namespace {
-
-bool is_ignored_here(int number) {
-  struct sigaction action {};
-  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
 
 [[noreturn]] void end_by(int number) {
   ::signal(number, SIG_DFL);

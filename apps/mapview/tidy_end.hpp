@@ -12,8 +12,7 @@ namespace mapview {
 
 class tidy_end {
  public:
-  // Before any other thread is made, which would not know. A signal that the process has been told
-  // to ignore (nohup, a shell's background) it ignores still.
+  // Before any other thread is made, which would not know. See ignored_signals.hpp.
   tidy_end();
   // From now on they end the process at once again.
   ~tidy_end();

@@ -13,6 +13,7 @@
 #include "../common/slow_builds.hpp"
 #include "command.hpp"
 #include "os/topology.hpp"
+#include "run_to_end.hpp"
 
 namespace {
 
@@ -21,21 +22,8 @@ using launch_test::count_lines;
 using launch_test::node_program;
 using launch_test::result;
 using launch_test::run;
+using launch_test::run_to_end;
 using launch_test::words;
-
-// Runs to the end; more workers than cores is not what these tests are about.
-result run_to_end(const words& what, const command::setting& how = {}) {
-  command c(what, how);
-  result r;
-  r.status = c.wait();
-  r.out = c.out();
-  EXPECT_EQ(c.processes_left(), 0);
-  std::istringstream lines(c.err());
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("expect no speed-up") == std::string::npos) r.err += line + "\n";
-  }
-  return r;
-}
 
 TEST(run, four_nodes_meet_and_leave) {
   const result r = run_to_end(run({"-n", "4"}, {"join", "describe", "finish"}));
@@ -503,113 +491,6 @@ TEST(run, a_file_that_is_no_program_is_refused) {
   expect_refused({"run", path}, "what it names as its loader or interpreter is not there");
   std::filesystem::remove(path);
   std::filesystem::remove(interpreter);
-}
-
-TEST(info, says_what_a_job_would_get) {
-  const result r = run_to_end({"info", "-n", "2"});
-  EXPECT_EQ(r.status, 0);
-  for (const char* const part : {"strata ", "build ", "worker", "CPU", "node 1: "}) {
-    EXPECT_NE(r.out.find(part), std::string::npos) << r.out;
-  }
-}
-
-TEST(info, says_as_what_node_of_a_job_it_runs) {
-  for (const words& flags : {words{"-n", "2"}, {"-n", "2", "--elastic"}}) {
-    words line{"run"};
-    line.insert(line.end(), flags.begin(), flags.end());
-    line.insert(line.end(), {STRATA_COMMAND, "info"});
-    const result r = run_to_end(line);
-    EXPECT_EQ(r.status, 0) << r.err;
-    for (const char* const node : {"0", "1"}) {
-      EXPECT_TRUE(launch_test::contains(r.out, "launch: strata run, node " + std::string(node) +
-                                                   " of 2, 2 of them on this host\n"))
-          << r.out;
-    }
-    EXPECT_FALSE(launch_test::contains(r.err, "a Strata program")) << r.err;
-  }
-}
-
-TEST(info, in_a_script_leaves_the_node_to_the_program_that_comes_after) {
-  for (const char* const nodes : {"1", "2"}) {
-    const result r =
-        run_to_end({"run", "-n", nodes, "sh", "-c", "\"$0\" info && exec \"$@\"", STRATA_COMMAND,
-                    launch_test::node_program(), "join", "finish", "@0:print:joined"});
-    EXPECT_EQ(r.status, 0) << r.err;
-    for (const std::string& line :
-         {"launch: strata run, node 0 of " + std::string(nodes) + ", ", std::string("joined\n")})
-      EXPECT_TRUE(launch_test::contains(r.out, line)) << r.out;
-  }
-}
-
-TEST(info, of_one_node_has_no_routes) {
-  const std::string why =
-      "strata info: a job of one node has no routes; give it two or more with strata info --routes "
-      "-n N\n";
-  EXPECT_EQ(run_to_end({"info", "--routes", "-n", "1"}).err, why);
-  EXPECT_EQ(run_to_end({"report-routes"}).err, why);
-}
-
-TEST(info, measures_the_ways_between_two_nodes_unless_told_otherwise) {
-  const result r = run_to_end({"info", "--routes", "--transport", "tcp"});
-  EXPECT_EQ(r.status, 0) << r.err;
-  std::istringstream lines(r.out);
-  std::string heading;
-  std::getline(lines, heading);
-  std::getline(lines, heading);
-  for (const unsigned from : {0U, 1U}) {
-    unsigned a = 9, b = 9, next = 9, hops = 9;
-    std::string by, latency, bandwidth, cost;
-    double us = 0, rate = 0;
-    EXPECT_TRUE(lines >> a >> b >> next >> hops >> by >> us >> rate >> latency >> bandwidth >> cost)
-        << r.out;
-    EXPECT_EQ(a, from);
-    EXPECT_EQ(b, 1 - from);
-    EXPECT_EQ(next, b);
-    EXPECT_EQ(hops, 1U);
-    EXPECT_EQ(by, "tcp");
-    EXPECT_GT(us, 0);
-    EXPECT_GT(rate, 0);
-    // Nothing is measured before a job on one network begins, so what it costs is nominal.
-    EXPECT_EQ(latency + bandwidth, "--");
-    EXPECT_EQ(cost, "6.6");
-  }
-}
-
-TEST(help, lists_every_flag) {
-  const result r = run_to_end({"run", "--help"});
-  EXPECT_EQ(r.status, 0);
-  for (const char* const flag :
-       {"-n", "--workers", "--hostfile", "--host", "--transport", "--bind", "--bind-address", "-x",
-        "--prefix", "--print-binding", "--start-limit", "--elastic"}) {
-    EXPECT_NE(r.out.find(flag), std::string::npos) << flag;
-  }
-}
-
-const std::vector<words> those_that_print{
-    {"--help"},         {"--version"},        {"info"}, {"jobs"}, {"run", "--help"},
-    {"info", "--help"}, {"pthread", "--help"}};
-
-// As any other command would, and not with advice on disks.
-TEST(run, who_prints_for_nobody_ends_by_the_signal_for_that) {
-  const std::string pipe = testing::TempDir() + "strata-pipe-" + std::to_string(::getpid());
-  const std::string read_by_nobody = "mkfifo '" + pipe + "' && exec 3<>'" + pipe + "' 4>'" + pipe +
-                                     "' 3>&- && rm '" + pipe + "' && exec \"$0\" \"$@\" >&4";
-  for (const words& line : those_that_print) {
-    const result r = run_to_end(line, {.around = {"sh", "-c", read_by_nobody}});
-    EXPECT_EQ(r.status, 141) << line.front() << line.back();
-    EXPECT_EQ(r.err, "");
-  }
-}
-
-TEST(run, what_cannot_be_printed_is_an_error) {
-  std::vector<words> all = those_that_print;
-  all.push_back({"info", "--routes"});
-  for (const words& line : all) {
-    const result r = run_to_end(
-        line, {.variables = {}, .input = {}, .around = {"sh", "-c", "\"$0\" \"$@\" > /dev/full"}});
-    EXPECT_EQ(r.status, 2) << line.front() << line.back();
-    EXPECT_EQ(count_lines(r.err), 1U) << r.err;
-  }
 }
 
 }  // namespace
