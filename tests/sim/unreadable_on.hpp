@@ -5,6 +5,7 @@
 #include <string>
 
 #include "strata/runtime.hpp"
+#include "strata/serialize.hpp"
 
 namespace strata::test {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens and items for mailboxes where memory runs out: whoever cannot take in what is large says
 // so, and nothing waits for it for ever.
+#include <cereal/types/string.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
