@@ -20,6 +20,7 @@ namespace detail {
 
 // The members on one node.
 class crew;
+struct joining;
 // The same until all have ended.
 void run_members(endpoint_id home, unsigned threads, const std::function<void(group&)>& body);
 
@@ -53,6 +54,7 @@ class group_launch {
   endpoint home_;
   unsigned threads_;
   std::vector<std::unique_ptr<called_node>> nodes_;
+  std::vector<joining> list_;  // of all members, with room for those of each node before its call
 };
 
 template <class F, class... Arguments>

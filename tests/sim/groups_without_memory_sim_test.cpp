@@ -186,5 +186,27 @@ TEST(simulated_without_memory, nodes_that_cannot_begin_a_group_keep_nobody_waiti
   }
 }
 
+// There will never be any for so many.
+TEST(simulated_without_memory, more_members_than_can_be_listed_are_refused) {
+  constexpr unsigned threads = 50;
+  const std::vector<node_id_t> nodes{0, 1, 2, 3};
+  const std::size_t list_bytes = nodes.size() * threads * 2 * sizeof(endpoint_id);
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 4});
+    p.begin(0, [&] {
+      {
+        const refused_new list(list_bytes, list_bytes);
+        EXPECT_THROW(
+            detail::run_group_on(nodes, threads, [](group&) { ADD_FAILURE() << "it has begun"; }),
+            std::bad_alloc);
+        EXPECT_EQ(refused_new::refused(), 1U);
+      }
+      add_up(nodes);
+    });
+    p.run();
+  }
+}
+
 }  // namespace
 }  // namespace strata::test

@@ -203,6 +203,9 @@ group_launch::~group_launch() {
 }
 
 void group_launch::add(node_id_t number, const std::function<remote_thread()>& begin) {
+  // Here, where who asks for too many members still hears so: once a node waits for the list, want
+  // of memory for it is waited out, which may be for ever.
+  list_.resize(list_.size() + threads_);
   called_node& node = *nodes_.emplace_back(std::make_unique<called_node>(number));
   try {
     node.hears = thread([this, &node] { hear(node); });
@@ -242,7 +245,6 @@ std::size_t group_launch::place_of(node_id_t number) const {
 
 void group_launch::meet(bool may_begin) {
   const std::size_t nodes = nodes_.size();
-  auto list = with_patience([&] { return std::vector<joining>(nodes * threads_); });
   auto has_spoken = with_patience([&] { return std::vector<bool>(nodes); });
   std::vector<endpoint_id> leads;
   with_patience([&] { leads.reserve(nodes); });  // each node joins once
@@ -260,16 +262,16 @@ void group_launch::meet(bool may_begin) {
     may_begin &= theirs.size() == threads_;
     if (theirs.size() == threads_) {
       std::copy(theirs.begin(), theirs.end(),
-                list.begin() + static_cast<std::ptrdiff_t>(place * threads_));
+                list_.begin() + static_cast<std::ptrdiff_t>(place * threads_));
     }
     if (!has_spoken[place]) --missing;
     has_spoken[place] = true;
   }
   have_met_.store(true, std::memory_order_relaxed);
-  if (!may_begin) list.clear();
+  if (!may_begin) list_.clear();
   for (const endpoint_id lead : leads) {
     try {
-      with_patience([&] { home_.send(lead, begins, bytes_of(list)); });
+      with_patience([&] { home_.send(lead, begins, bytes_of(list_)); });
     } catch (const endpoint_closed_error&) {  // its call says why
     }
   }
