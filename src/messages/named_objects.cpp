@@ -54,7 +54,8 @@ bool named_objects::wait_for_holders(entry& e,
         {.what = "the last call on a named object",
          .address = &e,
          .then = [](void* l) { static_cast<strata::detail::spin_lock*>(l)->unlock(); },
-         .then_argument = held});
+         .then_argument = held,
+         .is_not_left = true});
   } catch (const std::exception&) {
     lock = std::unique_lock(*held, std::adopt_lock);
     return false;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <strata/blocking.hpp>
 #include <strata/fork_join.hpp>
+#include <strata/resource.hpp>
 #include <strata/runtime.hpp>
 #include <strata/stop_token.hpp>
 #include <strata/thread.hpp>
@@ -80,13 +81,28 @@ TEST(pthread_header, exit_runs_destructors_and_is_seen_by_catch_all) {
   EXPECT_EQ(caught, 1);
 }
 
-// The end of a callback that another thread is in is a destructor: it is not left in the middle.
-void* end_a_callback(void* callback) {
+// What another thread is in ends in a destructor, which is not left in the middle.
+void* end_it(void* it) {
   EXPECT_EQ(strata_pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr), 0);
-  (*static_cast<std::function<void()>*>(callback))();
+  (*static_cast<std::function<void()>*>(it))();
   ++destroyed;
   strata_pthread_testcancel();
   return nullptr;
+}
+
+// `end` waits until may_end.
+void cancel_during(std::function<void()> end, bool& may_end) {
+  pthread_t t;
+  ASSERT_EQ(strata_pthread_create(&t, nullptr, end_it, &end), 0);
+  for (int i = 0; i < 5; ++i) strata::this_thread::yield();
+  EXPECT_EQ(strata_pthread_cancel(t), 0);
+  for (int i = 0; i < 5; ++i) strata::this_thread::yield();
+  EXPECT_EQ(destroyed, 0);
+  may_end = true;
+  void* result = nullptr;
+  EXPECT_EQ(strata_pthread_join(t, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_EQ(destroyed, 1);
 }
 
 TEST(pthread_header, asynchronous_cancellation_comes_after_the_end_of_a_stop_callback) {
@@ -104,19 +120,35 @@ TEST(pthread_header, asynchronous_cancellation_comes_after_the_end_of_a_stop_cal
     tell.emplace(source.get_token(), stay);
     strata::thread requests([&] { source.request_stop(); });
     while (!is_in) strata::this_thread::yield();
-    std::function<void()> end = [&] { tell.reset(); };
-    pthread_t t;
-    ASSERT_EQ(strata_pthread_create(&t, nullptr, end_a_callback, &end), 0);
-    for (int i = 0; i < 5; ++i) strata::this_thread::yield();
-    EXPECT_EQ(strata_pthread_cancel(t), 0);
-    for (int i = 0; i < 5; ++i) strata::this_thread::yield();
-    EXPECT_EQ(destroyed, 0);
-    may_end = true;
-    void* result = nullptr;
-    EXPECT_EQ(strata_pthread_join(t, &result), 0);
-    EXPECT_EQ(result, PTHREAD_CANCELED);
-    EXPECT_EQ(destroyed, 1);
+    cancel_during([&] { tell.reset(); }, may_end);
     requests.join();
+  });
+}
+
+class visited {
+ public:
+  explicit visited(bool& may_leave) : may_leave_(may_leave) {}
+  void stay() {
+    is_in = true;
+    while (!may_leave_) strata::this_thread::yield();
+  }
+  bool is_in = false;
+
+ private:
+  const bool& may_leave_;
+};
+
+TEST(pthread_header, asynchronous_cancellation_comes_after_the_end_of_an_object_with_a_name) {
+  strata::runtime rt(workers(1));
+  destroyed = 0;
+  rt.run([] {
+    bool may_end = false;
+    std::optional<strata::named<visited>> object;
+    object.emplace("visited", may_end);
+    strata::thread visitor([it = object->ref()] { it.call<&visited::stay>(); });
+    while (!(*object)->is_in) strata::this_thread::yield();
+    cancel_during([&] { object.reset(); }, may_end);
+    visitor.join();
   });
 }
 
