@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cluster/words/codec.hpp"
 #include "messages/telling.hpp"
 #include "net/wire.hpp"
 #include "strata/detail/worker.hpp"
@@ -82,6 +83,25 @@ class followed_objects {
     if (found == all_.end() || (which != nullptr && found->second.get() != which)) return;
     last = std::move(found->second);
     all_.erase(found);
+  }
+  // What `from` says of an object of its own, which this node follows. go_on(entry) does what is
+  // left: with what tells of a change, or answers what this node has told. Throws malformed.
+  template <class GoOn>
+  void hear(net::node_id from, const told_head& head, GoOn go_on) {
+    const std::shared_ptr<entry> known = find(head.number);
+    if (known == nullptr) return;  // it has ended meanwhile
+    if (known->home != from) throw cluster::malformed("a word of another node's object");
+    switch (head.word) {
+      case told_word::answers:
+        return known->answer.give(home_answer::there, head.value);
+      case told_word::ended:
+        return known->answer.give(home_answer::ended);
+      case told_word::over:
+        known->answer.give(home_answer::ended);
+        return forget(head.number);
+      default:
+        return go_on(*known);
+    }
   }
   // Who asks that node hears no more of it.
   void on_left(net::node_id home) noexcept {

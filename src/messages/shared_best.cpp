@@ -212,24 +212,13 @@ void hear_at_home_of_best(messenger& here, net::node_id from, const told_head& h
 
 void hear_from_home_of_best(messenger& here, net::node_id from, const told_head& head) {
   if (head.word == told_word::known) here.tell(from, word_of_best(head.number, told_word::heard));
-  const auto known = here.bests.find(head.number);
-  if (known == nullptr) return;  // it has ended meanwhile
-  if (known->home != from) throw cluster::malformed("a word of another node's best");
-  switch (head.word) {
-    case told_word::answers:
-      return known->answer.give(home_answer::there, head.value);
-    case told_word::ended:
-      return known->answer.give(home_answer::ended);
-    case told_word::known:
-      (void)known->here.cell.improve(head.value, known->here.type);
-      return;
-    case told_word::over:
-      known->answer.give(home_answer::ended);
-      return here.bests.forget(head.number);
-    default:  // heard
-      if (!known->here.reports.has_told())
-        strata::detail::report_by_word(here, *known, head.number);
-  }
+  here.bests.hear(from, head, [&](followed<strata::detail::best_follower>& known) {
+    if (head.word == told_word::known) {
+      (void)known.here.cell.improve(head.value, known.here.type);
+    } else if (!known.here.reports.has_told()) {  // it has heard
+      strata::detail::report_by_word(here, known, head.number);
+    }
+  });
 }
 
 }  // namespace

@@ -227,23 +227,6 @@ void hear_at_home_of_stop(messenger& here, net::node_id from, const told_head& h
   here.tell(from, word_of_stop(head.number, told_word::answers, is_requested ? 1 : 0));
 }
 
-void hear_from_home_of_stop(messenger& here, net::node_id from, const told_head& head) {
-  const auto known = here.stops.find(head.number);
-  if (known == nullptr) return;  // it has ended meanwhile
-  if (known->home != from) throw cluster::malformed("a word of another node's stop");
-  switch (head.word) {
-    case told_word::answers:
-      return known->answer.give(home_answer::there, head.value);
-    case told_word::ended:
-      return known->answer.give(home_answer::ended);
-    case told_word::known:
-      return stop_access::announce(known->here);
-    default:  // over
-      known->answer.give(home_answer::ended);
-      return here.stops.forget(head.number);
-  }
-}
-
 }  // namespace
 
 void hear_of_stop(messenger& here, net::node_id from, const told_head& head) {
@@ -256,7 +239,8 @@ void hear_of_stop(messenger& here, net::node_id from, const told_head& head) {
     case told_word::ended:
     case told_word::known:
     case told_word::over:
-      return hear_from_home_of_stop(here, from, head);
+      return here.stops.hear(
+          from, head, [](followed<stop_source>& known) { stop_access::announce(known.here); });
     default:
       throw cluster::malformed("a word that stops do not have");
   }
