@@ -66,7 +66,9 @@ TEST(reading_pace, reads_a_train_on_although_it_says_now_and_then_that_there_is_
       (void)leaves_alone_after(p, now, 1, moment, sent, look == 0 ? 1 : 0);
       for (int more = 0; more < 7; ++more) p.found_more();
     }
-    if (i > 2) EXPECT_TRUE(p.leaves_alone(sent)) << i;
+    if (i > 2) {
+      EXPECT_TRUE(p.leaves_alone(sent)) << i;
+    }
   }
   EXPECT_FALSE(leaves_alone_after(p, now, 10, 10, sent, 1)) << "answers";
 }

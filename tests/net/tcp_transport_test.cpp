@@ -20,10 +20,10 @@ using tcp::tcp_transport;
 using transports = std::vector<std::unique_ptr<transport>>;
 
 transports make_tcp(node_id nodes, const tcp::options& o) {
-  auto sockets = tcp_net(nodes, o.socket_buffer_bytes);
+  auto connected = tcp_net(nodes, o.socket_buffer_bytes);
   transports all;
   for (node_id n = 0; n < nodes; ++n) {
-    all.push_back(std::make_unique<tcp_transport>(n, std::move(sockets[n]), o));
+    all.push_back(std::make_unique<tcp_transport>(n, std::move(connected[n]), o));
   }
   return all;
 }
