@@ -171,7 +171,7 @@ TEST_F(overflow_death, other_faults_are_left_alone) {
       {
         runtime rt(with_workers(2));
         rt.run([] {
-          volatile int* nowhere = nullptr;
+          volatile int* volatile nowhere = nullptr;  // no compiler knows
           *nowhere = 1;
         });
       },
@@ -196,7 +196,7 @@ TEST_F(overflow_death, other_faults_reach_the_handler_that_was_there) {
         std::signal(SIGSEGV, earlier_handler_was_called);
         runtime rt(with_workers(2));
         rt.run([] {
-          volatile int* nowhere = nullptr;
+          volatile int* volatile nowhere = nullptr;  // no compiler knows
           *nowhere = 1;
         });
       },
