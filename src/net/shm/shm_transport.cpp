@@ -15,6 +15,7 @@
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/memory_file.hpp"
+#include "os/pages.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::net::shm {
@@ -101,8 +102,9 @@ shm_transport::shm_transport(const settings& s)
   }
 }
 
+// Rings begin with a page, however large those are: the kernel takes back whole ones.
 std::size_t shm_transport::head_bytes(std::size_t n) noexcept {
-  return (n * sizeof(shared_node) + n * n * sizeof(ring_words) + 4095) & ~std::size_t{4095};
+  return os::round_up_to_pages(n * sizeof(shared_node) + n * n * sizeof(ring_words));
 }
 
 std::size_t shm_transport::place_of(node_id node) const noexcept {
