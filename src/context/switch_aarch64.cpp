@@ -5,7 +5,9 @@
 
 #include "context/switch.hpp"
 
-// AAPCS64: x19-x30, sp and the low halves of v8-v15 survive a call.
+// AAPCS64: x19-x30, sp and the low halves of v8-v15 survive a call. `hint #34` is `bti c`, which
+// calls by way of a linker's stub have to come to where a program is compiled with
+// -mbranch-protection; older processors do nothing there, and older assemblers know no other name.
 asm(R"(
   .text
   .p2align 4
@@ -13,6 +15,7 @@ asm(R"(
   .type strata_switch_context,%function
 strata_switch_context:
   .cfi_startproc
+  hint #34
   sub sp, sp, #160
   stp x19, x20, [sp, #0]
   stp x21, x22, [sp, #16]
@@ -48,6 +51,7 @@ strata_switch_context:
   .type strata_call_with_context,%function
 strata_call_with_context:
   .cfi_startproc
+  hint #34
   sub sp, sp, #160
   .cfi_adjust_cfa_offset 160
   stp x19, x20, [sp, #0]
