@@ -40,6 +40,14 @@ std::size_t mappings_max() {
   return most;
 }
 
+// Emulators of programs (qemu-user) say of any advice that it is followed, also where they know
+// nothing of it: there would be no guard.
+bool advice_is_followed() noexcept {
+  constexpr int nonsense = -1;
+  static const bool is = madvise(nullptr, 0, nonsense) != 0;
+  return is;
+}
+
 // Guards of this process that have split a mapping in three.
 constinit std::atomic<std::size_t> splits{0};
 
@@ -97,7 +105,7 @@ bool populate(std::byte* at, std::size_t bytes) noexcept {
 void page_range::guard(std::size_t offset, std::size_t bytes) {
   STRATA_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, offset, bytes, bytes_);
   STRATA_CHECK(offset % page_bytes() == 0 && bytes % page_bytes() == 0, offset, bytes);
-  if (madvise(data_ + offset, bytes, madv_guard_install) == 0) return;
+  if (advice_is_followed() && madvise(data_ + offset, bytes, madv_guard_install) == 0) return;
   // The last quarter of what the system allows is left to the program, whose malloc() needs
   // mappings, too.
   if (2 * splits.load(std::memory_order_relaxed) > mappings_max() / 4 * 3)
