@@ -92,6 +92,8 @@ stack_pool::stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guard
       lives_(first_life_) {
   pieces.first = range_.data();
   pieces.stride = stride_bytes_;
+  // Who needs some KiB of a stack of 8 MiB shall not get 2 MiB.
+  os::use_small_pages(range_.data(), range_.size());
 }
 
 stack_pool::~stack_pool() {

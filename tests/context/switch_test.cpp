@@ -7,6 +7,9 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "context/stack.hpp"
@@ -292,6 +295,33 @@ TEST(stack_pool, counts_lives_beyond_its_memory) {
   EXPECT_TRUE(pool.is_tidy());
   ASSERT_EQ(pool.take(), s);
   EXPECT_GE(s->lives, 5u);
+}
+
+// What the kernel says of the mapping that the address is in, in /proc/self/smaps.
+std::string flags_of_mapping(const void* address) {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream smaps("/proc/self/smaps");
+  bool is_here = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::istringstream words(line);
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    if (words >> std::hex >> begin >> dash >> end && dash == '-')
+      is_here = begin <= wanted && wanted < end;
+    else if (is_here && line.rfind("VmFlags:", 0) == 0)
+      return line + " ";
+  }
+  return {};
+}
+
+// Else each of many threads with stacks of 8 MiB has a page of 2 MiB, where the system gives those
+// to all that do not say no.
+TEST(stack_pool, has_no_large_pages) {
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
+    GTEST_SKIP() << "there are none";
+  stack_pool pool(std::size_t{8} << 20, [](void*) {});
+  const stack* const s = pool.take();
+  EXPECT_NE(flags_of_mapping(s).find(" nh "), std::string::npos) << flags_of_mapping(s);
 }
 
 TEST(stack_pool, knows_its_guards) {
