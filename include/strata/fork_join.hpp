@@ -174,6 +174,14 @@ template <class F, class G>
   return both(std::move(a), invoke_regular(kept_in(forked)));
 }
 
+template <class F>
+struct branch {
+  static_assert(std::is_invocable_v<F&>,
+                "a branch of fork2join is called, without arguments: give it call<h>(x), or a "
+                "lambda, [&] { return h(x); }, and not what h(x) returns");
+  using result = std::invoke_result_t<F&>;
+};
+
 template <class F, class G>
 [[gnu::aligned(64)]] auto fork_any(kept<F> f, kept<G> g);
 
@@ -263,8 +271,8 @@ template <class F, class G>
 /// strata/detail/split_deque.hpp.
 template <class F, class G>
 [[gnu::always_inline]] inline auto fork2join(F&& f, G&& g) {
-  using left = std::invoke_result_t<F&>;
-  using right = std::invoke_result_t<G&>;
+  using left = typename detail::branch<F>::result;
+  using right = typename detail::branch<G>::result;
   static_assert(!std::is_reference_v<left> && !std::is_reference_v<right>,
                 "return a pointer or std::ref instead of a reference");
   if constexpr (std::is_void_v<left> && std::is_void_v<right>) {
@@ -281,8 +289,8 @@ template <class F, class G>
 /// fork2join.
 template <class F, class G>
 [[gnu::always_inline]] inline auto fork2join_inline(F&& f, G&& g) {
-  using left = std::invoke_result_t<F&>;
-  using right = std::invoke_result_t<G&>;
+  using left = typename detail::branch<F>::result;
+  using right = typename detail::branch<G>::result;
   static_assert(!std::is_reference_v<left> && !std::is_reference_v<right>,
                 "return a pointer or std::ref instead of a reference");
   if constexpr (std::is_void_v<left> && std::is_void_v<right>) {

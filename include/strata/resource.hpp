@@ -175,6 +175,9 @@ class resource {
   /// semaphore_handle(resource(to_global(&s))).)
   template <auto Function, class... Arguments>
   auto call(const Arguments&... arguments) const {
+    static_assert(std::is_invocable_v<decltype(Function), T&, const Arguments&...>,
+                  "resource<T>::call<f>(arguments...): f cannot be called with a T& and these "
+                  "arguments");
     if (!where_) detail::refuse_no_resource();
     auto answer = strata::call<&detail::apply_to_resource<Function, T, Arguments...>>(
         on_node{node()}, where_, number_, arguments...);

@@ -6,6 +6,7 @@
 #include <strata/fiber.hpp>
 #include <strata/group.hpp>
 #include <strata/remote_thread.hpp>
+#include <strata/resource.hpp>
 #include <strata/shared_task.hpp>
 #include <string>
 
@@ -81,6 +82,12 @@ void refused([[maybe_unused]] unsigned there) {
       .detach();
 #elif REJECTED == 16
   strata::token<measuring>("text");
+#elif REJECTED == 17  // what a function returns, as of one that has been called already
+  strata::fork2join(squared(2), squared(3));
+#elif REJECTED == 18
+  strata::fork2join_inline([] {}, squared(3));
+#elif REJECTED == 19
+  strata::resource<counted>::find("hits").call<&counted::count>(3);
 #elif REJECTED == 5
   strata::remote_thread(1.0, [] {}).detach();
 #endif
