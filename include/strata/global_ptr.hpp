@@ -17,10 +17,16 @@ namespace strata {
 /// The number of a node (process) in its job, 0 to num_nodes() - 1.
 using node_id_t = std::uint16_t;
 
+namespace detail {
+// Throws misuse_error.
+[[noreturn, gnu::cold]] void refuse_outside_nodes();
+}  // namespace detail
+
 /// The node of the calling task or fiber. Throws misuse_error outside a runtime.
 [[nodiscard]] inline node_id_t node_id() {
   const detail::worker& w = detail::this_worker();
-  if (w.owner == nullptr) throw misuse_error("node_id() outside a runtime");
+  if (w.owner == nullptr) [[unlikely]]
+    detail::refuse_outside_nodes();
   return w.node;
 }
 

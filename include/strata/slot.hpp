@@ -136,12 +136,25 @@ inline void incr_sync(slot_ptr s, std::uint32_t more = 1) { s.increment(more); }
 ///   strata::completion done;
 ///   strata::token<fib>(32, strata::to_global(&value), done.sptr());
 ///   done.wait();
+///
+/// It stays until wait() has returned, once others have its address: who signals it later writes
+/// into whatever is there then.
 class completion final : public slot {
  public:
   /// Completed by the count-th signal. One of no signals is complete, as a latch of 0 is.
   explicit completion(std::uint32_t count = 1) noexcept : slot(type_of, count, 0) {
     if (count == 0) [[unlikely]]
       complete_at_once();
+  }
+
+  completion(const completion&) = delete;
+  completion& operator=(const completion&) = delete;
+  /// Where all signals have come and nobody has waited for them, a worker is still to hear of it:
+  /// suspends until then. Whoever cannot wait (in a fiber, outside a runtime) ends the program
+  /// there, by std::terminate().
+  ~completion() {
+    if (counter_.queued() && !join_.done()) [[unlikely]]
+      end_unawaited();
   }
 
   /// Awaits `count` signals from now on, for another wait(). Only while no signal can arrive:
@@ -163,6 +176,7 @@ class completion final : public slot {
  private:
   struct waiter;
   void complete_at_once() noexcept;
+  [[gnu::cold]] void end_unawaited() noexcept;
   static void run(detail::task& t, detail::worker& w);
   static const char* name() { return "completion"; }
   static constexpr detail::task_type type_of{&run, nullptr, &run, &name};

@@ -101,6 +101,12 @@ void refuse_elements(std::size_t count, std::size_t element_bytes) {
                      " bytes is larger than any memory: is its count a difference below 0?");
 }
 
+void refuse_outside_nodes() {
+  throw misuse_error(
+      "no node outside a runtime, of which node_id(), to_global(), to_sptr() and calls on nodes "
+      "need one: call it from within strata::runtime::run()");
+}
+
 void refuse_node_number(const std::string& number) {
   throw misuse_error("no node " + number + ": nodes have numbers from 0 to " +
                      std::to_string(std::numeric_limits<node_id_t>::max()));

@@ -73,6 +73,12 @@ void completion::run(detail::task& t, detail::worker& w) {
   static_cast<completion&>(static_cast<slot&>(t)).join_.complete(w);
 }
 
+// We are queued at a worker, as a task, and it would find us gone.
+void completion::end_unawaited() noexcept {
+  detail::require_stack();  // what it throws ends the program, which then says it
+  join_.wait();
+}
+
 void completion::wait() {
   detail::require_stack();
   const detail::uninterrupted guard;  // the list of who is to hear of a failure has a lock

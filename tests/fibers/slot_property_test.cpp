@@ -3,7 +3,11 @@
 // notices a signal too many, an increment too late and a frame that is gone.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
+#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -440,9 +444,61 @@ TEST(completions, many_tasks_wait_for_many) {
   EXPECT_EQ(rt.stats().live_frames, 0);
 }
 
+struct ends_what_was_signalled : threaded {
+  slot_ptr done;
+  void start() {
+    {
+      completion mine;
+      sync(mine.sptr());
+    }
+    sync(done);
+    terminate();
+  }
+};
+
+// Where what follows has failed, say. One that has had its signals is queued at a worker, by its
+// address.
+TEST(completions, may_end_unawaited) {
+  for (const unsigned workers : {1U, 2U}) {
+    runtime rt(with_workers(workers));
+    rt.run([] {
+      alignas(completion) std::array<std::byte, sizeof(completion)> place;
+      for (int i = 0; i < 100; ++i) {
+        auto* const ended = new (place.data()) completion;
+        sync(ended->sptr());
+        std::destroy_at(ended);
+        place.fill(std::byte());  // by what has its memory then
+        completion other;
+        token<signaller>(other.sptr(), 1, slot_ptr());
+        other.wait();
+      }
+      const completion never_signalled;
+    });
+  }
+}
+
+TEST(completions_death, end_only_where_somebody_may_wait) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        runtime alone(with_workers(1));
+        alone.run([] {
+          completion ended;
+          invoke<ends_what_was_signalled>(on_node{0}, ended.sptr());
+          ended.wait();
+        });
+      },
+      "a fiber must not block");
+}
+
 TEST(completions, outside_a_runtime_are_misuse) {
   completion done;
-  EXPECT_THROW(static_cast<void>(done.sptr()), misuse_error);
+  try {
+    static_cast<void>(done.sptr());
+    FAIL() << "no error";
+  } catch (const misuse_error& e) {
+    EXPECT_NE(std::string(e.what()).find("runtime::run()"), std::string::npos) << e.what();
+  }
   EXPECT_THROW(done.wait(), misuse_error);
 }
 
