@@ -150,7 +150,7 @@ task_scope::~task_scope() {
   if (exception_ != nullptr && std::uncaught_exceptions() <= unwinding_) {
     std::fputs("strata: a task_scope ended with an exception that no sync() had rethrown\n",
                stderr);
-    std::terminate();
+    std::rethrow_exception(exception_);  // ends the program, which then says what it is
   }
 }
 
