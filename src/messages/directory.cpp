@@ -115,6 +115,22 @@ void directory::end_withdrawal(const std::string& name, std::uint64_t publicatio
   withdrawn_.notify(UINT32_MAX);
 }
 
+std::string directory::describe_waits() {
+  constexpr std::size_t shown_max = 20;
+  std::size_t shown = 0;
+  std::string text;
+  const std::lock_guard lock(home_lock_);
+  for (const auto& [name, a] : awaited_) {
+    if (++shown > shown_max) break;
+    text += "  nobody has published the name \"" + name + "\", for which " +
+            std::to_string(a.waiters) +
+            (a.waiters == 1 ? " thread or task waits\n" : " threads or tasks wait\n");
+  }
+  if (awaited_.size() > shown_max)
+    text += "  and " + std::to_string(awaited_.size() - shown_max) + " more names\n";
+  return text;
+}
+
 void directory::await_duty(const messenger& here, std::size_t hash) {
   const strata::detail::uninterrupted guard;
   std::unique_lock lock(home_lock_);

@@ -47,6 +47,9 @@ class directory {
   // They have forgotten it; others may have the name.
   void end_withdrawal(const std::string& name, std::uint64_t publication) noexcept;
 
+  // For people: the names that are awaited here, a line each; none: nothing.
+  [[nodiscard]] std::string describe_waits();
+
   // ---- nodes that come and go ----
   // Suspends until this node is the home of names with that hash. For whoever has heard of a leaver
   // before node 0 has.

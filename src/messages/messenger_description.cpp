@@ -76,7 +76,7 @@ std::string messenger::describe_waits() {
                          : " for room at endpoint " + text_of(l.target)) +
               "\n";
   });
-  return text;
+  return text + names.describe_waits();
 }
 
 }  // namespace strata::messages

@@ -58,6 +58,7 @@ constexpr action actions[] = {
     {"stall-in-receive", &stall_in_receive},
     {"stall-in-send", &stall_in_send},
     {"stall-in-semaphore", &stall_in_semaphore},
+    {"stall-for-a-name", &stall_for_a_name},
     {"stall-elsewhere", &stall_elsewhere},
     {"flood-stopped", &flood_stopped},
     {"pause-0", &pause_0},

@@ -12,8 +12,10 @@
 
 #include "sched/scheduler.hpp"
 #include "strata/call.hpp"
+#include "strata/directory.hpp"
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
+#include "strata/group.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/semaphore.hpp"
@@ -134,6 +136,10 @@ void stall_in_semaphore(runtime& rt) {
     counting_semaphore<> never(0);
     thread(thread_attributes{.name = "stuck"}, [&] { never.acquire(); }).join();
   });
+}
+
+void stall_for_a_name(runtime& rt) {
+  rt.run([] { run_group(1, [](group&) { (void)await_name<int>("nobody has it"); }); });
 }
 
 void stall_elsewhere(runtime& rt) {

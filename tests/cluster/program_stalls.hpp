@@ -8,6 +8,7 @@ void ask_and_stall(strata::runtime& rt);
 void stall_in_receive(strata::runtime& rt);
 void stall_in_send(strata::runtime& rt);
 void stall_in_semaphore(strata::runtime& rt);
+void stall_for_a_name(strata::runtime& rt);
 void stall_elsewhere(strata::runtime& rt);
 void flood_stopped(strata::runtime& rt);
 void pause_0(strata::runtime& rt);

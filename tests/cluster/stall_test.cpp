@@ -27,6 +27,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(wait_case{"stall", "a task waits for a completion that awaits 3 signals"},
                     wait_case{"stall-in-receive", "waits for message"},
                     wait_case{"stall-in-semaphore", "waits for semaphore: \"stuck\""},
+                    wait_case{"stall-for-a-name", "\"thread 0 of run_group()\""},
                     wait_case{"stall-elsewhere", "a call is awaited from node 1"}));
 
 // The job goes on waiting: somebody may want to look at it with a debugger.
@@ -52,7 +53,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(wait_case{"stall", "a task waits for a completion that awaits 3 signals"},
                     wait_case{"stall-in-receive", "waits for message"},
                     wait_case{"stall-in-send", "1 message of 1048576 bytes waits at endpoint"},
-                    wait_case{"stall-in-semaphore", "waits for semaphore: \"stuck\""}));
+                    wait_case{"stall-in-semaphore", "waits for semaphore: \"stuck\""},
+                    wait_case{"stall-for-a-name",
+                              "nobody has published the name \"nobody has it\", "
+                              "for which 1 thread or task waits"}));
 
 void expect_report(command& c) {
   ASSERT_TRUE(c.wait_for_error_output(lone_stalls::GetParam().said)) << c.err();

@@ -102,7 +102,11 @@ class crew {
   crew(unsigned threads, const std::function<void(group&)>& body)
       : body_(body), mine_(threads), errors_(threads), missing_(threads) {
     try {
-      for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+      for (unsigned i = 0; i < threads; ++i) {
+        threads_.emplace_back(
+            thread_attributes{.name = "thread " + std::to_string(i) + " of run_group()"},
+            [this, i] { run(i); });
+      }
       missing_.wait();
       rethrow();
     } catch (...) {
@@ -208,7 +212,8 @@ void group_launch::add(node_id_t number, const std::function<remote_thread()>& b
   list_.resize(list_.size() + threads_);
   called_node& node = *nodes_.emplace_back(std::make_unique<called_node>(number));
   try {
-    node.hears = thread([this, &node] { hear(node); });
+    node.hears = thread({.name = "run_group() for node " + std::to_string(number)},
+                        [this, &node] { hear(node); });
   } catch (...) {
     nodes_.pop_back();
     throw;
