@@ -3,4 +3,4 @@
 #include <atomic>
 
 // Comes back when `flag` is set; calls nothing.
-void spin_in_library(const std::atomic<bool>& flag);
+extern "C" void spin_in_library(const std::atomic<bool>& flag);

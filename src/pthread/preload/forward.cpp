@@ -14,6 +14,7 @@
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"
+#include "pthread/preload/program_code.hpp"
 #include "pthread/preload/signal_stacks.hpp"
 #include "pthread/preload/sockets.hpp"
 #include "pthread/preload/streams.hpp"
@@ -58,4 +59,11 @@ extern "C" [[gnu::visibility("default")]] void* forward_dlsym(void* handle,
 void* forward_dlsym(void* handle, const char* name) {
   strata::detail::find_later_program_locals();
   return real_dlsym(handle, name);
+}
+
+extern "C" int real_dlclose(void* library) __asm__("__wrap_dlclose");
+extern "C" [[gnu::visibility("default")]] int forward_dlclose(void* library) __asm__("dlclose");
+int forward_dlclose(void* library) {
+  const strata::preload::closing_library here;
+  return real_dlclose(library);
 }

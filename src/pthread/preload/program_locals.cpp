@@ -20,6 +20,7 @@
 
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/objects.hpp"
+#include "pthread/preload/program_code.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 #include "strata/detail/worker.hpp"
@@ -198,6 +199,7 @@ void find_later_program_locals() noexcept {
   const posix::kept_errno keep;
   try {
     keep_and_add_later();
+    preload::find_later_program_code();
   } catch (const std::bad_alloc&) {
     return;  // the next one looks again
   }

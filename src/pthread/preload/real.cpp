@@ -66,6 +66,14 @@ long real_syscall(long number, ...) {
   return strata::preload::call_kernel(number, given);
 }
 
+// This library's own handles keep what the program has open, too.
+extern "C" int real_dlclose(void* library) __asm__("__wrap_dlclose");
+int real_dlclose(void* library) {
+  using function = int (*)(void*);
+  static const auto found = reinterpret_cast<function>(strata::preload::find_real("dlclose"));
+  return found(library);
+}
+
 // All else is found by it. Relaxed: the pointer is all there is to see. By jumps: the loader looks
 // who has called.
 extern "C" void* real_dlsym(void* handle, const char* name) __asm__("__wrap_dlsym");

@@ -56,20 +56,28 @@ bool has_note_of_go(const std::byte* from, std::size_t bytes) noexcept {
   return false;
 }
 
-bool is_of_go(const loaded& object) noexcept {
-  if (object.header == nullptr || std::memcmp(object.header, ELFMAG, SELFMAG) != 0) return false;
-  const auto* const begin = reinterpret_cast<const std::byte*>(object.header);
-  const auto* const parts = reinterpret_cast<const ElfW(Phdr)*>(begin + object.header->e_phoff);
-  return std::any_of(parts, parts + object.header->e_phnum, [&](const ElfW(Phdr) & part) {
+bool is_of_go(const ElfW(Phdr) * parts, std::size_t count, ElfW(Addr) moved_by) noexcept {
+  return std::any_of(parts, parts + count, [&](const ElfW(Phdr) & part) {
     return part.p_type == PT_NOTE &&
-           has_note_of_go(reinterpret_cast<const std::byte*>(object.moved_by + part.p_vaddr),
+           has_note_of_go(reinterpret_cast<const std::byte*>(moved_by + part.p_vaddr),
                           part.p_memsz);
   });
 }
 
+bool is_of_go(const loaded& object) noexcept {
+  if (object.header == nullptr || std::memcmp(object.header, ELFMAG, SELFMAG) != 0) return false;
+  const auto* const begin = reinterpret_cast<const std::byte*>(object.header);
+  return is_of_go(reinterpret_cast<const ElfW(Phdr)*>(begin + object.header->e_phoff),
+                  object.header->e_phnum, object.moved_by);
+}
+
 // Packages of Python's have one of their own, libgomp-1b2c3d4e.so.1.
+bool is_libgomp(std::string_view path) noexcept {
+  return path.substr(path.rfind('/') + 1).starts_with("libgomp");
+}
+
 bool waits_by_itself(const loaded& object) noexcept {
-  return object.path.substr(object.path.rfind('/') + 1).starts_with("libgomp") || is_of_go(object);
+  return is_libgomp(object.path) || is_of_go(object);
 }
 
 // main() is then a thread that waits so.
@@ -79,6 +87,11 @@ bool is_program_of_go() noexcept {
 }
 
 }  // namespace
+
+bool waits_by_itself(const dl_phdr_info& object) noexcept {
+  return is_libgomp(object.dlpi_name) ||
+         is_of_go(object.dlpi_phdr, object.dlpi_phnum, object.dlpi_addr);
+}
 
 int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                   void* argument) {

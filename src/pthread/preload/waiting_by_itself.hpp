@@ -4,9 +4,12 @@
 // as at the end of a parallel region. So the threads that libgomp and libraries in Go make stay
 // kernel threads, and all of a program in Go.
 #pragma once
+#include <link.h>
 #include <pthread.h>
 
 namespace strata::preload {
+
+[[nodiscard]] bool waits_by_itself(const dl_phdr_info& object) noexcept;
 
 // pthread_create().
 int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
