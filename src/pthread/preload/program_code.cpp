@@ -68,6 +68,25 @@ bool is_left_out(const dl_phdr_info& object) noexcept {
          std::any_of(names.begin(), names.end(), [&](auto n) { return name.starts_with(n); });
 }
 
+// Whoever gave way within `omp critical` would keep it from others of its worker, which wait for it
+// in libgomp.
+bool is_linked_with_libgomp(const dl_phdr_info& object) noexcept {
+  const auto* const parts = object.dlpi_phdr;
+  const auto* const last = parts + object.dlpi_phnum;
+  const auto* const part =
+      std::find_if(parts, last, [](const ElfW(Phdr) & p) { return p.p_type == PT_DYNAMIC; });
+  if (part == last) return false;
+  const auto* const entries = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + part->p_vaddr);
+  const char* names = nullptr;
+  for (const auto* e = entries; e->d_tag != DT_NULL; ++e) {
+    if (e->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(e->d_un.d_ptr);
+  }
+  for (const auto* e = entries; names != nullptr && e->d_tag != DT_NULL; ++e) {
+    if (e->d_tag == DT_NEEDED && is_libgomp(names + e->d_un.d_val)) return true;
+  }
+  return false;
+}
+
 int look_at_code(dl_phdr_info* object, std::size_t, void* argument) {
   auto& search = *static_cast<code_search*>(argument);
   allocators& a = search.from;
@@ -79,6 +98,7 @@ int look_at_code(dl_phdr_info* object, std::size_t, void* argument) {
   if (search.is_first && !is_executable && all.holds(a.of_c) && !is_left_out(*object))
     note_allocator(all);
   if (allocates || (!is_executable && is_left_out(*object))) return 0;
+  if (!search.is_first && is_linked_with_libgomp(*object)) return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = object->dlpi_phdr[i];
     if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;

@@ -15,6 +15,12 @@
 #include "strata/pthread.h"
 
 namespace strata::preload {
+
+// Packages of Python's have one of their own, libgomp-1b2c3d4e.so.1.
+bool is_libgomp(std::string_view path) noexcept {
+  return path.substr(path.rfind('/') + 1).starts_with("libgomp");
+}
+
 namespace {
 
 struct loaded {
@@ -69,11 +75,6 @@ bool is_of_go(const loaded& object) noexcept {
   const auto* const begin = reinterpret_cast<const std::byte*>(object.header);
   return is_of_go(reinterpret_cast<const ElfW(Phdr)*>(begin + object.header->e_phoff),
                   object.header->e_phnum, object.moved_by);
-}
-
-// Packages of Python's have one of their own, libgomp-1b2c3d4e.so.1.
-bool is_libgomp(std::string_view path) noexcept {
-  return path.substr(path.rfind('/') + 1).starts_with("libgomp");
 }
 
 bool waits_by_itself(const loaded& object) noexcept {

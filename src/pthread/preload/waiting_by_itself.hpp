@@ -7,8 +7,11 @@
 #include <link.h>
 #include <pthread.h>
 
+#include <string_view>
+
 namespace strata::preload {
 
+[[nodiscard]] bool is_libgomp(std::string_view path) noexcept;
 [[nodiscard]] bool waits_by_itself(const dl_phdr_info& object) noexcept;
 
 // pthread_create().
