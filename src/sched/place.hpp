@@ -206,6 +206,7 @@ class place : public worker {
   stack* take_stack() noexcept;
   stack* next_stack() noexcept;
   stack* next_in_turn() noexcept;
+  void look_at_what_came();
   void begin_oldest();
   void yield_at_length() noexcept;
   bool next_at_once(stack*& next) noexcept;

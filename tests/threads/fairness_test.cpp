@@ -116,6 +116,29 @@ TEST_P(woken_from_outside, takes_its_turn_among_threads_that_yield) {
   });
 }
 
+// However the one before it came to its turn, and not behind the one that yields.
+TEST(yielding_once, runs_whom_a_kernel_thread_has_woken) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    constexpr int rounds = 50;
+    binary_semaphore call(0);
+    int turns = 0;
+    thread waiter([&] {
+      while (turns < rounds) {
+        call.acquire();
+        ++turns;
+      }
+    });
+    this_thread::yield();
+    for (int round = 1; round <= rounds; ++round) {
+      std::thread([&] { call.release(); }).join();
+      this_thread::yield();
+      EXPECT_EQ(turns, round);
+    }
+    waiter.join();
+  });
+}
+
 // Whoever waits for something that has not begun lets it begin by yielding, wherever it waits.
 class yielding : public testing::TestWithParam<unsigned> {
  protected:
