@@ -156,7 +156,8 @@ class thread_manners {
 
  private:
   [[gnu::noinline]] void take_up(thread_block& b, place& p, stack& s) {
-    s.pinned_to = b.extras->pinned_to;
+    // Simulated workers have bound all that they run.
+    if (b.extras->pinned_to != nullptr) s.pinned_to = b.extras->pinned_to;
     if (!b.extras->name.empty()) s.title = b.extras->name.c_str();
     if (!b.extras->preemptible) return;
     limit_ = s.limit;

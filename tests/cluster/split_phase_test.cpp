@@ -17,7 +17,6 @@
 
 #include "cluster/words/kinds.hpp"
 #include "cluster/work/packed_token.hpp"
-#include "fibers/slot_access.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/error.hpp"
 #include "strata/mailbox.hpp"
@@ -278,9 +277,15 @@ TEST_F(blocks, are_not_awaited_that_have_come_for_a_slot_that_refuses_them) {
   const auto from = bytes_of(1);
   std::vector<std::byte> into(from.size()), last(2 * at_once);
   const std::vector<std::byte> large = bytes_of(last.size());
-  completion once(1);
+  options one;
+  one.workers = 1;
+  runtime rt(one);
+  completion once;
   slot* const used_up = &once;
-  (void)detail::slot_access::signal(used_up);
+  rt.run([&] {
+    sync(once.sptr());
+    once.wait();
+  });
   here.data.get(at(1, from.data()), into.data(), into.size(), at(0, used_up));
   // As much as may be awaited, and more.
   unsigned asked = 0;
