@@ -41,7 +41,8 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
       if (t == nullptr) continue;
     }
     t->type->run(*t, *this);
-    look_at_what_came();
+    if (looks_for_messages() || owner->injected_.has_ready()) [[unlikely]]
+      look_at_what_came();
     until_outside -= static_cast<int>(1 + switches_max - switches_left_);
     if (until_outside <= 0) [[unlikely]] {
       until_outside = outside_every;
@@ -63,15 +64,13 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
 // What others made ready takes turns with what is ready here. Those who go on with each other's
 // stacks come back to where the last task was begun from here, which may be long ago: if it was
 // begun by this function, others have their turn again.
-void place::look_at_what_came() {
+[[gnu::noinline]] void place::look_at_what_came() {
   unsigned left;
   do {
     if (looks_for_messages()) [[unlikely]] {
       if (const scheduler::visit n(*owner); n) n->look();
     }
-    if (!owner->injected_.has_ready()) [[likely]]
-      return;
-    task* const woken = owner->injected_.take_ready();
+    task* const woken = owner->injected_.has_ready() ? owner->injected_.take_ready() : nullptr;
     if (woken == nullptr) return;
     left = switches_left_;
     woken->type->run(*woken, *this);
