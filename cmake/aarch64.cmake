@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A build for AArch64 on another processor, and tests under qemu-user: docs/porting.md has the commands. The folder $AARCH64_ROOT holds
-# the libraries for it, Debian packages that were unpacked there; the C and C++ libraries come with the compiler, and run from there.
+# the libraries for it, Debian packages that were unpacked there. The C and C++ libraries are linked as the compiler brings them, and run from
+# that folder.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -5,9 +5,9 @@
 
 #include "context/switch.hpp"
 
-// AAPCS64: x19-x30, sp and the low halves of v8-v15 survive a call. `hint #34` is `bti c`, which
-// calls by way of a linker's stub have to come to where a program is compiled with
-// -mbranch-protection; older processors do nothing there, and older assemblers know no other name.
+// AAPCS64: x19-x30, sp and the low halves of v8-v15 survive a call. `hint #34` is `bti c`: in a
+// program with -mbranch-protection each call by way of a register, as a linker's stub makes it, has
+// to land on one. Older processors do nothing there, and older assemblers know no other name.
 asm(R"(
   .text
   .p2align 4

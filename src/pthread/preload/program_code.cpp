@@ -2,6 +2,7 @@
 #include "pthread/preload/program_code.hpp"
 
 #include <link.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -40,6 +41,12 @@ constinit std::atomic<late_code*> latest{nullptr};
 constinit std::mutex noting;
 constinit int being_closed = 0;
 constinit std::uint64_t closings = 0;  // begun
+
+void hold() { noting.lock(); }
+void release() { noting.unlock(); }
+// No child finds it held by a thread that it lacks. Before the program can register handlers of its
+// own, as in fork.cpp.
+[[gnu::constructor(101)]] void watch_forks() { pthread_atfork(&hold, &release, &release); }
 
 struct allocators {
   const void* of_c = nullptr;
