@@ -37,19 +37,20 @@ struct asked {
   int round;
 };
 
-void answer_rounds(endpoint_id to, int rounds) {
+void answer_rounds(endpoint_id to, int rounds, std::chrono::microseconds each) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(to, 5, mine.id());
   for (int round = 0; round < rounds; ++round) {
     const auto a = mine.receive_value<asked>(any_endpoint, asked_tag);
+    if (each.count() != 0) this_thread::sleep_for(each);
     mine.send_value(a.by, answered_tag, a.round);
   }
 }
 
-// Somebody on the last node who answers so often.
-endpoint_id answerer(int rounds, remote_thread& thread) {
+// Somebody on the last node who answers so often, after so long `each`.
+endpoint_id answerer(int rounds, remote_thread& thread, std::chrono::microseconds each = {}) {
   endpoint& mine = this_thread::endpoint();
-  thread = remote_thread(on_node{last_node()}, call<answer_rounds>(mine.id(), rounds));
+  thread = remote_thread(on_node{last_node()}, call<answer_rounds>(mine.id(), rounds, each));
   return mine.receive_value<endpoint_id>(any_endpoint, 5);
 }
 
@@ -149,6 +150,10 @@ void wakes_one(runtime& rt) {
     constexpr int rounds = 50;
     // From a batch before that was disturbed: so many are left to a receiver. Not counted.
     constexpr int left_over = 16;
+    // Until who has asked sleeps: an answer that comes before that is for a receiver, and so are
+    // those that follow each other closely, which adaptive reception leaves to workers, while a
+    // receiver naps to watch them.
+    constexpr std::chrono::milliseconds each{1};
     // Those whom somebody drove off for a moment.
     constexpr long naps_max = rounds / 2, lost_max = rounds / 5;
     const auto driven_off = [] { return detail::this_place().idle_spin.times_lost(); };
@@ -156,7 +161,7 @@ void wakes_one(runtime& rt) {
     long unexplained = 0;
     for (int batch = 0; batch < batches_max; ++batch) {
       remote_thread other;
-      const endpoint_id to = answerer(left_over + rounds, other);
+      const endpoint_id to = answerer(left_over + rounds, other, each);
       const std::uint64_t driven_off_before = driven_off();
       for (int round = 0; round < left_over; ++round) ask(to, round);
       const switches_by_thread before = switches_so_far();
