@@ -8,9 +8,11 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "../common/known_bytes.hpp"
 #include "program_job.hpp"
 #include "strata/message.hpp"
 
@@ -114,8 +116,7 @@ class slow_reception {
     ASSERT_LT(s.sender, on_each);
     EXPECT_EQ(s.number, next_[s.node][s.sender]++) << "of sender " << s.sender << " on " << s.node;
     EXPECT_EQ(content.size(), sizeof s + s.bytes);
-    EXPECT_TRUE(std::all_of(content.begin() + sizeof s, content.end(),
-                            [&](std::byte b) { return b == static_cast<std::byte>(s.number); }));
+    EXPECT_TRUE(all_are(static_cast<std::byte>(s.number), std::span(content).subspan(sizeof s)));
     unreceived_[s.node] -= counted(s);
     ++received_;
   }

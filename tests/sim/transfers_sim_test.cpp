@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "../common/known_bytes.hpp"
 #include "messages/messenger.hpp"
 #include "sim/simulated_job.hpp"
 #include "strata/error.hpp"
@@ -140,9 +141,7 @@ class transfers_with_losses {
         if (o->r.is_receive()) {
           ++whole_;
           const std::span<const std::byte> got = std::span(o->bytes).first(m.bytes);
-          EXPECT_TRUE(std::all_of(got.begin(), got.end(), [&](std::byte b) {
-            return b == static_cast<std::byte>(m.bytes % 251);
-          }));
+          EXPECT_TRUE(all_are(static_cast<std::byte>(m.bytes % 251), got));
         }
       } catch (const node_lost_error&) {
         ++lost_;
@@ -150,9 +149,7 @@ class transfers_with_losses {
       std::fill(o->bytes.begin(), o->bytes.end(), untouched);
     }
   }
-  static bool is_untouched(const operation& o) {
-    return std::all_of(o.bytes.begin(), o.bytes.end(), [](std::byte b) { return b == untouched; });
-  }
+  static bool is_untouched(const operation& o) { return all_are(untouched, o.bytes); }
 
   sim::world world_;
   std::unique_ptr<sim::job> job_;

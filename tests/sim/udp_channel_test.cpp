@@ -3,9 +3,12 @@
 // exactly once, in order, in bounded memory, within the windows, and fast.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "../common/known_bytes.hpp"
 #include "net/udp/channel.hpp"
 #include "sim/world.hpp"
 #include "support.hpp"
@@ -19,9 +22,12 @@ using udp::channel;
 constexpr std::size_t headers_bytes = 28;  // IPv4 and UDP
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-std::byte byte_at(int side, std::uint64_t offset) {
-  return static_cast<std::byte>((offset + static_cast<std::uint64_t>(side) * 77) * 0x9E3779B1U >>
-                                16);
+// What a side writes from there on: as many bytes of it as lie beside each other, at most `most`.
+std::span<const std::byte> stream_at(int side, std::uint64_t offset, std::size_t most) {
+  constexpr std::size_t period = 65'521;  // a prime, which no size of packets or windows divides
+  static const auto bytes = random_looking(period);
+  const auto at = static_cast<std::size_t>((offset + static_cast<unsigned>(side) * 77) % period);
+  return {&bytes[at], std::min(most, period - at)};
 }
 
 // Two nodes that talk through a simulated network.
@@ -58,14 +64,20 @@ struct talk {
           std::min({piece.size(), static_cast<std::size_t>(e.to_write - e.written),
                     e.c->out().room_bytes()});
       if (bytes == 0) break;
-      for (std::size_t i = 0; i < bytes; ++i) piece[i] = byte_at(side, e.written + i);
+      for (std::size_t i = 0; i < bytes;) {
+        const auto part = stream_at(side, e.written + i, bytes - i);
+        std::memcpy(&piece[i], part.data(), part.size());
+        i += part.size();
+      }
       ASSERT_TRUE(e.c->write(std::span(piece).first(bytes), {}, {}));
       e.written += bytes;
     }
     if (e.reads) {
       const auto data = e.c->in().data();
-      for (std::size_t i = 0; i < data.size(); ++i) {
-        e.intact &= data[i] == byte_at(1 - side, e.read + i);
+      for (std::size_t i = 0; i < data.size();) {
+        const auto part = stream_at(1 - side, e.read + i, data.size() - i);
+        e.intact &= same(part, data.subspan(i, part.size()));
+        i += part.size();
       }
       e.read += data.size();
       if (!data.empty()) e.c->in().consume(data.size());
