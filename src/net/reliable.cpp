@@ -24,6 +24,7 @@ void reliable_channel::send(std::vector<std::byte> message, std::int64_t now_ns)
     return;
   }
   in_flight_.push_back({next_out_++, std::move(message), now_ns, 0});
+  due_ns_ = std::min(due_ns_, now_ns + timeout_after(0));
   transmit(in_flight_.back(), now_ns);
 }
 
@@ -43,6 +44,7 @@ std::int64_t reliable_channel::timeout_after(unsigned repeats) const {
 // Earlier messages have been repeated at least as often as later ones, and of two that have been so
 // equally often the earlier one was sent no later. So of each run of those a few in front are due.
 std::int64_t reliable_channel::on_time(std::int64_t now_ns) {
+  if (now_ns < due_ns_) return due_ns_;
   std::int64_t next = INT64_MAX;
   for (auto run = in_flight_.begin(); run != in_flight_.end();) {
     const unsigned repeats = run->repeats;
@@ -58,6 +60,7 @@ std::int64_t reliable_channel::on_time(std::int64_t now_ns) {
     if (run != end) next = std::min(next, run->sent_at + timeout);
     run = end;
   }
+  due_ns_ = next;
   return next;
 }
 
@@ -97,6 +100,7 @@ void reliable_channel::acknowledge(std::uint32_t below, std::int64_t now_ns) {
   // The time of a repeated message says nothing: which of them was answered? (Karn's rule.) Nor
   // does that of those behind it, which waited for it there.
   if (says_something && !repeated) measured(now_ns - sent_at);
+  if (says_something) due_ns_ = unknown;
   while (!waiting_.empty() && in_flight_.size() < settings_.window_messages) {
     in_flight_.push_back({next_out_++, std::move(waiting_.front()), now_ns, 0});
     waiting_.pop_front();

@@ -73,6 +73,9 @@ class reliable_channel {
   std::uint32_t next_out_ = 0;
   std::deque<unacknowledged> in_flight_;
   std::deque<std::vector<std::byte>> waiting_;  // for room in the window
+  // When the first of those in flight is overdue: on_time() is called whenever anything happens.
+  static constexpr std::int64_t unknown = INT64_MIN;
+  std::int64_t due_ns_ = unknown;
   std::int64_t smoothed_ns_ = 0;
   std::int64_t variation_ns_ = 0;
 
