@@ -2,6 +2,7 @@
 #include "apps/common/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -26,9 +27,17 @@ std::string words_of(const CLI::ParseError& e, const CLI::App& app) {
   if (said.find(" required ") != std::string::npos && said.ends_with(" missing"))
     return name() + " needs a value";
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  const std::vector<std::string> rest = app.remaining();
-  if (e.get_name() != "RequiredError" || commands.empty() || !app.get_subcommands().empty())
-    return said;
+  const std::vector<std::string> rest = app.remaining(true);
+  if (e.get_name() != "RequiredError" || commands.empty() || !app.get_subcommands().empty()) {
+    // What is missing may stand behind a flag that is misspelt, and CLI11 speaks of that first.
+    const auto flag = std::find_if(rest.begin(), rest.end(), [](const std::string& word) {
+      return word.size() > 1 && word.front() == '-' && word != "--";
+    });
+    const auto code = static_cast<CLI::ExitCodes>(e.get_exit_code());
+    const bool is_about_rest =
+        code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::ExtrasError;
+    return is_about_rest && flag != rest.end() ? "unknown flag " + strata::brief(*flag) : said;
+  }
   std::string all;
   for (const CLI::App* const one : commands) all += (all.empty() ? "" : ", ") + one->get_name();
   return rest.empty() ? "which command? One of: " + all

@@ -6,13 +6,14 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "strata/error.hpp"
 
 namespace strata {
 
-// The text of the file, `what` for people. Throws user_error where it cannot be read, or is longer
-// than anybody types.
+// The text of the file, `what` for people, without the mark of UTF-8 that some editors put first.
+// Throws user_error where it cannot be read, is longer than anybody types, or is no text.
 inline std::istringstream open_small_text(const std::string& path, const std::string& what) {
   constexpr std::size_t bytes_max = std::size_t{1} << 20;
   std::string text(bytes_max + 1, '\0');
@@ -28,6 +29,11 @@ inline std::istringstream open_small_text(const std::string& path, const std::st
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > bytes_max)
     throw user_error(path + " is longer than 1 MiB: " + what + " is a text of some lines");
+  // It would end the message that quotes it.
+  if (text.find('\0') != std::string::npos)
+    throw user_error(path + " has bytes of 0 in it: " + what + " is a text of some lines");
+  constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(utf8_mark)) text.erase(0, utf8_mark.size());
   return std::istringstream(std::move(text));
 }
 

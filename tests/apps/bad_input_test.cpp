@@ -81,6 +81,9 @@ TEST(refused_words, are_explained_in_plain_ones) {
             std::string::npos);
   EXPECT_NE(apps_test::run_line("uts T1 --tree T2").err.find("is given more than once"),
             std::string::npos);
+  for (const char* const line : {"fib --no-such-flag 3", "fib 20 --no-such-flag 3"})
+    EXPECT_NE(apps_test::run_line(line).err.find("unknown flag --no-such-flag"), std::string::npos)
+        << line;
   EXPECT_NE(
       apps_test::run_line("fib 20 --strata-networks foo").err.find("--strata-networks: 'foo'"),
       std::string::npos);

@@ -156,6 +156,13 @@ TEST_F(options_test, flag_beats_variable_beats_file_beats_default) {
   EXPECT_EQ(parse({"--strata-config", file}).workers, 2u);
 }
 
+TEST_F(options_test, a_file_may_come_from_an_editor_of_another_system) {
+  const char* file = write_config("\xEF\xBB\xBFworkers = 2\r\nstack-bytes = 64K\r\n");
+  const strata::options read = parse({"--strata-config", file});
+  EXPECT_EQ(read.workers, 2u);
+  EXPECT_EQ(read.stack_bytes, 64u << 10);
+}
+
 TEST_F(options_test, an_empty_variable_is_not_set) {
   setenv("STRATA_WORKERS", "", 1);
   EXPECT_EQ(parse({}).workers, 0u);
@@ -241,6 +248,9 @@ TEST_F(options_test, bad_files_say_where_and_what) {
             "cannot read the configuration file /: Is a directory");
   EXPECT_EQ(complaint_about({"--strata-config=/dev/zero"}),
             "/dev/zero is longer than 1 MiB: the configuration file is a text of some lines");
+  const std::string no_text = write_config("workers = 2\n" + std::string(1, '\0'));
+  EXPECT_EQ(complaint_about({"--strata-config", no_text.c_str()}),
+            no_text + " has bytes of 0 in it: the configuration file is a text of some lines");
   EXPECT_EQ(complaint_about({"--strata-config="}), "--strata-config needs the name of a file");
   const std::string file = write_config("workers = 2\n\nworkers 3\n");
   EXPECT_EQ(complaint_about({"--strata-config", file.c_str()}),
