@@ -11,6 +11,7 @@
 #include "apps/mapview/http_server.hpp"
 #include "apps/mapview/site.hpp"
 #include "apps/mapview/stop_signals.hpp"
+#include "src/base/standard_output.hpp"
 
 namespace mapview {
 namespace {
@@ -82,7 +83,7 @@ int serve(apps::program& p, const std::string& root, std::uint16_t port,
     self = &server;
     stopping_thread stopper(signals, server, failed);
     std::printf("http://127.0.0.1:%u/\n", server.port());
-    std::fflush(stdout);
+    strata::flush_standard_output();  // nobody would find a page whose address is lost
     server.serve();
     if (failed.any()) stop_signals::come();
     stopper.join();

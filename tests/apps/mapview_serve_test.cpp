@@ -240,6 +240,15 @@ TEST_F(served_maps, refuse_bad_input_with_one_line) {
   expect_quiet_end(server);
 }
 
+TEST_F(served_maps, end_where_their_address_is_lost) {
+  make_small();
+  const outcome o = apps_test::run({"mapview", "serve", path("map")}, "/dev/full");
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_EQ(o.err,
+            "mapview: standard output: No space left on device; free some space or write "
+            "elsewhere\n");
+}
+
 TEST_F(served_maps, end_when_a_signal_comes) {
   make_small();
   for (const int signal : {SIGINT, SIGTERM}) {
