@@ -12,6 +12,7 @@
 #include "src/base/one_line.hpp"
 #include "src/base/shortened.hpp"
 #include "src/base/standard_output.hpp"
+#include "src/base/standard_streams.hpp"
 
 namespace apps {
 namespace {
@@ -143,6 +144,7 @@ int run_program(const std::string& name, const std::string& description, int arg
     return exit_ok;
   };
   try {
+    strata::keep_numbers_of_standard_streams();
     return run_or_help();
   } catch (const strata::user_error& e) {
     return refuse(e.what(), exit_bad_input);

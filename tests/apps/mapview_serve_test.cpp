@@ -242,11 +242,16 @@ TEST_F(served_maps, refuse_bad_input_with_one_line) {
 
 TEST_F(served_maps, end_where_their_address_is_lost) {
   make_small();
-  const outcome o = apps_test::run({"mapview", "serve", path("map")}, "/dev/full");
-  EXPECT_EQ(o.exit_code, 2);
-  EXPECT_EQ(o.err,
+  const outcome full = apps_test::run({"mapview", "serve", path("map")}, "/dev/full");
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_EQ(full.err,
             "mapview: standard output: No space left on device; free some space or write "
             "elsewhere\n");
+  // The socket for clients must not be taken for the standard output that there is not.
+  const outcome none = apps_test::run({"strata", "run", "sh", "-c", "exec \"$0\" serve \"$1\" >&-",
+                                       APPS_BIN_DIR "/mapview", path("map")});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(none.err, "mapview: standard output: Bad file descriptor\n");
 }
 
 TEST_F(served_maps, end_when_a_signal_comes) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
+#include "base/standard_streams.hpp"
 #include "os/clock.hpp"
 #include "tools/strata/processes/guard.hpp"
 #include "tools/strata/processes/guard_messages.hpp"
@@ -25,17 +26,7 @@ extern char** environ;
 namespace strata::launcher {
 
 inherited_state::inherited_state() {
-  // A closed standard stream would give its number to a line or a log. Who writes to it is refused
-  // as if it were closed, and says so.
-  while (true) {
-    const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) throw errno_error("cannot open /dev/null", errno);
-    if (fd > 2) {
-      ::close(fd);
-      break;
-    }
-    ::fcntl(fd, F_SETFD, 0);
-  }
+  keep_numbers_of_standard_streams();
   sigprocmask(SIG_SETMASK, nullptr, &mask_);
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
