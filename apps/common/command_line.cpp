@@ -2,7 +2,6 @@
 #include "apps/common/command_line.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "src/base/first_flag.hpp"
 #include "src/base/shortened.hpp"
 
 namespace apps {
@@ -29,14 +29,11 @@ std::string words_of(const CLI::ParseError& e, const CLI::App& app) {
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   const std::vector<std::string> rest = app.remaining(true);
   if (e.get_name() != "RequiredError" || commands.empty() || !app.get_subcommands().empty()) {
-    // What is missing may stand behind a flag that is misspelt, and CLI11 speaks of that first.
-    const auto flag = std::find_if(rest.begin(), rest.end(), [](const std::string& word) {
-      return word.size() > 1 && word.front() == '-' && word != "--";
-    });
     const auto code = static_cast<CLI::ExitCodes>(e.get_exit_code());
     const bool is_about_rest =
         code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::ExtrasError;
-    return is_about_rest && flag != rest.end() ? "unknown flag " + strata::brief(*flag) : said;
+    const std::string flag = strata::first_flag(rest);
+    return is_about_rest && !flag.empty() ? "unknown flag " + strata::brief(flag) : said;
   }
   std::string all;
   for (const CLI::App* const one : commands) all += (all.empty() ? "" : ", ") + one->get_name();

@@ -458,6 +458,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "nodes cannot be reached at 0.0.0.0, which stands for all addresses"},
         refusal{{"info", "-n", "0"}, "-n: '0' is not a whole number"},
         refusal{{"info", "more"}, "strata info: The following argument was not expected: more"},
+        refusal{{"info", "--workers", "3"}, "strata info: unknown flag --workers"},
+        refusal{{"leave", "--no-such", "12345678"}, "strata leave: unknown flag --no-such"},
         refusal{{"info", "--routes", "-n", "1"}, "a job of one node has no routes"},
         refusal{{"info", "--routes", "--no-such"}, "unknown flag --no-such"},
         refusal{{"info", "--routes", "-n", "2", "--networks", "somewhere"},

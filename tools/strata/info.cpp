@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/first_flag.hpp"
 #include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "launch/build_id.hpp"
@@ -94,7 +95,9 @@ int run_info(int argc, char** argv) {
     std::fputs(cli.help().c_str(), stdout);
     return EXIT_SUCCESS;
   } catch (const CLI::ParseError& problem) {
-    throw user_error(in_brief(problem.what()) + "; strata info --help lists the flags");
+    const std::string flag = first_flag(cli.remaining());
+    throw user_error((flag.empty() ? in_brief(problem.what()) : "unknown flag " + brief(flag)) +
+                     "; strata info --help lists the flags");
   }
   const bool has_line = std::getenv(job_fd_variable) != nullptr;
   const std::unique_ptr<control_line> line = join_job();

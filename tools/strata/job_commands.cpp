@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/first_flag.hpp"
 #include "base/shortened.hpp"
 #include "base/standard_output.hpp"
 #include "base/values.hpp"
@@ -174,7 +175,9 @@ bool parse_words(CLI::App& cli, int argc, char** argv, const std::string& comman
     std::fputs(cli.help().c_str(), stdout);
     return false;
   } catch (const CLI::ParseError& problem) {
-    throw user_error(in_brief(problem.what()) + "; strata " + command + " --help says more");
+    const std::string flag = first_flag(cli.remaining());
+    throw user_error((flag.empty() ? in_brief(problem.what()) : "unknown flag " + brief(flag)) +
+                     "; strata " + command + " --help says more");
   }
   return true;
 }

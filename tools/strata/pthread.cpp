@@ -120,8 +120,9 @@ int run_pthread(int argc, char** argv, const inherited_state& inherited) {
   check_program(program);
   std::string preload = find_library();
   if (preload.find_first_of(": ") != std::string::npos)
-    throw user_error("the path of " + preload +
-                     " has a space or a colon, which LD_PRELOAD cannot hold; install strata where it has none");
+    throw user_error(
+        "the path of " + preload +
+        " has a space or a colon, which LD_PRELOAD cannot hold; install strata where it has none");
   if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')
     preload += std::string(":") + others;
   ::setenv("LD_PRELOAD", preload.c_str(), 1);
