@@ -5,7 +5,8 @@
 //   strata::remote_thread t(3, [](int seed) { search(seed); }, 42);   // on_node{3}
 //   t.join();
 //
-// What a thread throws on its node, join() throws. An error that leaves the scope of further ones
+// What a thread throws on its node, join() throws; strata_pthread_exit() and cancellation end it as
+// a return does. An error that leaves the scope of further ones
 // waits for them and then goes on, so what they were given may be in that scope:
 //
 //   std::vector<strata::remote_thread> all;
@@ -46,6 +47,8 @@
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/object_call.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "strata/detail/thread_exit.hpp"
+#include "strata/error.hpp"
 #include "strata/membership.hpp"
 #include "strata/semaphore.hpp"
 
@@ -82,6 +85,17 @@ struct remote_call {
   fork_task<Call> there;
 };
 
+// Calls f for a thread, which pthread_exit() or its cancellation ends as a return does.
+template <class F>
+void call_until_exit(F& f) {
+  try {
+    (void)f();
+  } catch (const thread_exit&) {
+  }
+}
+// Whether it says that another node's thread has ended so, and not a call that it has made.
+[[nodiscard]] bool is_exit(const remote_error& e) noexcept;
+
 // Exists until await() has returned: the other node answers into it, or the thread writes there.
 struct remote_thread_state {
   virtual ~remote_thread_state() = default;
@@ -98,7 +112,7 @@ template <class Call>
 struct thread_here final : remote_thread_state {
   explicit thread_here(const Call& c) : call(c) {
     here = thread([this] {
-      auto f = [this] { (void)call(); };
+      auto f = [this] { call_until_exit(call); };
       result.capture(f);
       ended.release(1);
     });
@@ -140,7 +154,13 @@ struct thread_away final : remote_thread_state {
     }
     return ended.acquire(deadline_ns) == unparked::woken;
   }
-  void take() override { (void)made.take(); }
+  void take() override {
+    try {
+      (void)made.take();
+    } catch (const remote_error& e) {
+      if (!is_exit(e)) throw;
+    }
+  }
   Made made;
   thread watcher;
   semaphore_core ended{0};

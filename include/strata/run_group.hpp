@@ -85,12 +85,13 @@ void run_group_on(const std::vector<node_id_t>& nodes, unsigned threads_per_node
 /// waits for all of them. Nodes that come later have no part in it; one that is to leave does so
 /// when its threads have ended. Each thread is the member at its this_thread::endpoint(): members()
 /// of the group are where the program sends what is for them.
-/// f and the arguments: as for remote_thread. What f throws makes its member leave the group; once
-/// all have ended one such exception is rethrown, as remote_error if it was on another node. Throws
-/// misuse_error for no threads, in a fiber and outside a runtime; node_lost_error. Where a node
-/// cannot begin, f is called nowhere, and its error is thrown: std::system_error if it has not so
-/// many threads, std::bad_alloc if it has no memory for its members, what its arguments throw
-/// there, node_left_error if it has just left.
+/// f and the arguments: as for remote_thread. strata_pthread_exit() in f ends its member alone, as
+/// a return does. What f throws makes its member leave the group; once all have ended one such
+/// exception is rethrown, as remote_error if it was on another node. Throws misuse_error for no
+/// threads, in a fiber and outside a runtime; node_lost_error. Where a node cannot begin, f is
+/// called nowhere, and its error is thrown: std::system_error if it has not so many threads,
+/// std::bad_alloc if it has no memory for its members, what its arguments throw there,
+/// node_left_error if it has just left.
 template <class F, class... Arguments>
 requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>) void run_group(
     unsigned threads_per_node, F f, const Arguments&... arguments) {

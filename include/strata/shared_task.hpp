@@ -107,7 +107,7 @@ class shared_task {
                              latch* over;
                            } counts_down{&over_};
                            if (where.number == node_id()) {
-                             (void)c();
+                             detail::call_until_exit(c);
                            } else {
                              remote_thread(where, c).join();
                            }

@@ -156,6 +156,12 @@ void call_on(node_id_t node, task& t, std::span<const std::byte> more) {
   other_nodes(w, node).call(w, node, t, more);
 }
 
+// By its name, as all that is thrown on another node. One that a call of that thread's brought
+// there has left another node before.
+bool is_exit(const remote_error& e) noexcept {
+  return e.hops() == 1 && e.type_name() == "strata::detail::thread_exit";
+}
+
 void remote_drop_in(worker& w, global_address box, const void* item, std::size_t bytes) {
   const uninterrupted guard;
   other_nodes(w, box.node()).drop_in(box, item, bytes);

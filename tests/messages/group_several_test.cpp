@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "group_support.hpp"
+#include "strata/pthread.h"
 
 namespace strata::test {
 namespace {
@@ -210,6 +211,23 @@ TEST_P(groups, have_no_room_for_more_members_than_they_have) {
       EXPECT_LT(malloc_usable_size(list), n / 4 * sizeof(endpoint_id));
     });
   });
+}
+
+// As one whose function returns: it does not leave the group, and ends nobody else.
+TEST_P(groups, let_members_leave_by_pthread_exit) {
+  static std::atomic<unsigned> reached;
+  reached = 0;
+  bool has_gone_on = false;
+  run([&] {
+    run_group(4, [](group& g) {
+      EXPECT_EQ(g.all_reduce(1U, std::plus<>()), 4U);
+      ++reached;
+      if (g.rank() % 2 == 0) strata_pthread_exit(nullptr);
+    });
+    has_gone_on = true;
+  });
+  EXPECT_EQ(reached, 4U);
+  EXPECT_TRUE(has_gone_on);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/global_ptr.hpp"
+#include "strata/pthread.h"
 #include "strata/remote_thread.hpp"
 #include "strata/runtime.hpp"
 #include "strata/semaphore.hpp"
@@ -187,6 +188,59 @@ TEST(remote_threads, are_awaited_for_some_time) {
     EXPECT_GE(number, 6);
     while (number != 8) this_thread::yield();
   });
+}
+
+// Who awaits it, however it does, goes on.
+TEST(remote_threads, that_leave_by_pthread_exit_have_ended) {
+  runtime rt(with_workers(1));
+  bool has_gone_on = false;
+  rt.run([&] {
+    const auto leaves = [](int* place) {
+      add(place, 1);
+      strata_pthread_exit(nullptr);
+    };
+    int number = 0;
+    remote_thread(0, leaves, local_address(&number)).join();
+    EXPECT_EQ(number, 1);
+    remote_thread timed(0, leaves, local_address(&number));
+    EXPECT_TRUE(timed.wait_for(std::chrono::hours(1)));
+    EXPECT_EQ(number, 2);
+    timed.join();
+    { const remote_thread left(0, leaves, local_address(&number)); }
+    EXPECT_EQ(number, 3);
+    on_every_node(leaves, local_address(&number));
+    EXPECT_EQ(number, 4);
+    shared_task task(0, leaves, local_address(&number));
+    task.join();
+    EXPECT_EQ(number, 5);
+    EXPECT_TRUE(task.has_ended());
+    remote_thread detached(0, leaves, local_address(&number));
+    detached.detach();
+    while (number != 6) this_thread::yield();
+    has_gone_on = true;
+  });
+  EXPECT_TRUE(has_gone_on);
+}
+
+TEST(remote_threads, that_are_cancelled_have_ended) {
+  runtime rt(with_workers(1));
+  bool has_gone_on = false;
+  rt.run([&] {
+    const auto waits = [](pthread_t* place) {
+      through(place) = strata_pthread_self();
+      for (;;) {
+        strata_pthread_testcancel();
+        this_thread::yield();
+      }
+    };
+    pthread_t self{};
+    remote_thread t(0, waits, local_address(&self));
+    while (self == pthread_t{}) this_thread::yield();
+    EXPECT_EQ(strata_pthread_cancel(self), 0);
+    t.join();
+    has_gone_on = true;
+  });
+  EXPECT_TRUE(has_gone_on);
 }
 
 struct joins_in_a_fiber : threaded {

@@ -15,6 +15,7 @@
 #include "messages/groups/with_patience.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "strata/detail/thread_exit.hpp"
 #include "strata/group.hpp"
 #include "strata/semaphore.hpp"
 
@@ -83,6 +84,7 @@ std::shared_ptr<messages::roster> roster_of(const std::vector<joining>& list) {
 void be_member(group& g, const std::function<void(group&)>& body) {
   try {
     body(g);
+  } catch (const thread_exit&) {  // as if it had returned
   } catch (const std::exception& e) {
     g.leave(e.what());
     throw;

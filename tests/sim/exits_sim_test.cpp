@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that leave by pthread_exit() on simulated nodes: they alone end, and who awaits them goes
+// on. Within one process: tests/messages/on_node_test.cpp.
+#include <cereal/types/string.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "program_job.hpp"
+#include "strata/group.hpp"
+#include "strata/pthread.h"
+#include "strata/remote_thread.hpp"
+#include "strata/serialize.hpp"
+
+namespace strata::test {
+namespace {
+
+using net::node_id;
+
+unsigned exits = 0;  // of all nodes
+
+void count_and_exit() {
+  ++exits;
+  strata_pthread_exit(nullptr);
+}
+// Its result would be a number, and an object.
+int exit_with_a_number(int n) {
+  if (n != 0) count_and_exit();
+  return n;
+}
+std::string exit_with_a_text(const std::string& text) {
+  if (!text.empty()) count_and_exit();
+  return text;
+}
+void call_who_exits(node_id there) { call<count_and_exit>(on_node{there}); }
+
+TEST(simulated_exits, end_a_thread_of_another_node_and_not_who_awaits_it) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 3});
+    exits = 0;
+    bool has_gone_on = false;
+    p.begin(0, [&] {
+      remote_thread(1, call<count_and_exit>()).join();
+      remote_thread(1, call<exit_with_a_number>(1)).join();
+      remote_thread(2, call<exit_with_a_text>(std::string("text"))).join();
+      remote_thread timed(2, call<count_and_exit>());
+      EXPECT_TRUE(timed.wait_for(std::chrono::hours(1)));
+      timed.join();
+      { const remote_thread left(1, call<count_and_exit>()); }
+      EXPECT_EQ(exits, 5U);
+      has_gone_on = true;
+    });
+    p.run();
+    EXPECT_TRUE(has_gone_on);
+  }
+}
+
+// A call is no thread: who waits for its value is told that there is none, and so is who joins a
+// thread of which such a call has left.
+TEST(simulated_exits, are_errors_of_calls) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 3});
+    exits = 0;
+    unsigned told = 0;
+    p.begin(0, [&] {
+      const auto expect_told = [&](std::vector<std::uint16_t> trace, const auto& f) {
+        try {
+          f();
+          ADD_FAILURE() << "nothing was thrown";
+        } catch (const remote_error& e) {
+          EXPECT_EQ(e.trace(), trace);
+          ++told;
+        }
+      };
+      expect_told({1}, [] { (void)call<exit_with_a_number>(on_node{1}, 1); });
+      expect_told({2, 1}, [] { remote_thread(1, call<call_who_exits>(node_id{2})).join(); });
+    });
+    p.run();
+    EXPECT_EQ(told, 2U);
+    EXPECT_EQ(exits, 2U);
+  }
+}
+
+TEST(simulated_exits, end_a_member_and_not_its_group) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 3});
+    exits = 0;
+    bool has_gone_on = false;
+    p.begin(0, [&] {
+      detail::run_group_on(std::vector<node_id>{0, 1, 2}, 2, [](group& all) {
+        EXPECT_EQ(all.all_reduce(1U, std::plus<>()), 6U);
+        if (all.rank() % 2 == 0) count_and_exit();
+      });
+      EXPECT_EQ(exits, 3U);
+      has_gone_on = true;
+    });
+    p.run();
+    EXPECT_TRUE(has_gone_on);
+  }
+}
+
+}  // namespace
+}  // namespace strata::test
