@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that are withdrawn where memory runs out: no node keeps them for ever.
+// Names that are withdrawn, and domains that are joined, where memory runs out: no node keeps
+// anything of them for ever.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
 #include "strata/directory.hpp"
+#include "strata/domain.hpp"
 
 namespace strata::test {
 namespace {
@@ -85,6 +87,37 @@ TEST(simulated_without_memory, names_are_forgotten_in_the_end) {
     });
     for (node_id n = 1; n < found.size(); ++n) EXPECT_FALSE(found[n]) << "by node " << n;
   }
+}
+
+// The first of its node, at whichever of its pieces memory ends: a domain keeps nothing of it.
+TEST(simulated_without_memory, domains_keep_nothing_of_who_could_not_join) {
+  program_job p(1, {.nodes = 2});
+  unsigned refused = 0;
+  p.begin(0, [&] {
+    constexpr std::size_t bytes_max = 256;
+    endpoint here;
+    const endpoint_id there = endpoint_id::from_bits(here.id().bits() + (std::uint64_t{1} << 48));
+    EXPECT_EQ(there.node(), 1);
+    domain d;
+    // From now on it has room for two.
+    EXPECT_EQ(d.join(there), 0U);
+    EXPECT_EQ(d.join(here.id()), 1U);
+    EXPECT_TRUE(d.leave(there));
+    const long before = refused_new::in_use();
+    for (std::size_t bytes = 1; bytes <= bytes_max; ++bytes) {
+      const refused_new none(bytes, bytes);
+      try {
+        EXPECT_EQ(d.join(there), 0U);
+        EXPECT_TRUE(d.leave(there));
+      } catch (const std::bad_alloc&) {
+        ++refused;
+        EXPECT_EQ(d.size(), 1U);
+      }
+      EXPECT_EQ(refused_new::in_use(), before) << "at a piece of " << bytes << " bytes";
+    }
+  });
+  p.run();
+  EXPECT_GE(refused, 2U);
 }
 
 }  // namespace

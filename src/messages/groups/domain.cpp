@@ -56,7 +56,8 @@ void domain::tell_those_who_wait() noexcept {
 }
 
 std::uint32_t domain::join(endpoint_id who) {
-  if (!who) throw misuse_error("no endpoint can join a domain: give the id() of one");
+  if (!who || who.is_any_on_node())
+    throw misuse_error("no endpoint can join a domain: give the id() of one");
   const std::lock_guard lock(mutex_);
   drop_those_who_have_left();
   if (has_gone(who.node()))
@@ -68,9 +69,14 @@ std::uint32_t domain::join(endpoint_id who) {
   while (rank != ranks && by_rank_[rank]) ++rank;
   // All memory first.
   if (rank == ranks && by_rank_.capacity() == ranks) by_rank_.reserve(2 * std::size_t{ranks} + 1);
-  std::uint32_t& on_its_node = on_node_[who.node()];
-  ranks_.emplace(who, rank);
-  ++on_its_node;
+  const auto [on_its_node, is_first] = on_node_.try_emplace(who.node(), 0);
+  try {
+    ranks_.emplace(who, rank);
+  } catch (...) {
+    if (is_first) on_node_.erase(on_its_node);
+    throw;
+  }
+  ++on_its_node->second;
   if (rank == ranks) by_rank_.emplace_back();
   by_rank_[rank] = who;
   // Mostly none is free, which is not to be found out by looking at all.
