@@ -111,6 +111,37 @@ TEST(simulated_without_memory, members_tell_all_others_that_they_leave) {
   }
 }
 
+// While they make a group of their list: whoever has begun says all that others wait for.
+TEST(simulated_without_memory, members_that_name_each_other_keep_nobody_waiting) {
+  constexpr unsigned members = 3;
+  unsigned refused_in_all = 0;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const unsigned times : {1U, 2U, 3U}) {
+      program_job p(seed, {.nodes = members});
+      std::array<endpoint_id, members> all;
+      std::optional<refused_new> refused;
+      p.job->node(0).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+        if (k == cluster::kind::message && !refused)
+          refused.emplace(sizeof(messages::request), sizeof(messages::request), times);
+        return false;
+      };
+      const auto join = [&](unsigned rank) {
+        endpoint mine;
+        all[rank] = mine.id();
+        while (std::count(all.begin(), all.end(), endpoint_id()) != 0) p.pause(100'000);
+        const group together(mine, {all.begin(), all.end()});
+        EXPECT_EQ(together.size(), members);
+      };
+      for (unsigned rank = 0; rank < members; ++rank)
+        p.begin(static_cast<node_id>(rank), [&, rank] { join(rank); });
+      p.run();
+      refused_in_all += refused_new::refused();
+    }
+  }
+  EXPECT_GT(refused_in_all, 0U);
+}
+
 void add_up(const std::vector<node_id_t>& nodes) {
   detail::run_group_on(nodes, 2, [](group& all) {
     EXPECT_EQ(all.all_reduce(1U, std::plus<>()), all.size());

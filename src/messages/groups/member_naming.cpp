@@ -10,7 +10,8 @@
 // before it says anything. Of whom it hears from in a later round it is told in the round before:
 // by a member that hears from that one itself, and has been told, too. What a member that has ended
 // would have told remains unknown to all, so all find out. Who ends later is waited for, unless it
-// has heard all: then it has been asked for, as nobody says anything before.
+// has heard all: then it has been asked for, as nobody says anything before. Where there is no
+// memory for a round, it is tried again, as others wait for what this member says in it.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -19,6 +20,7 @@
 #include <utility>
 
 #include "messages/groups/member.hpp"
+#include "messages/groups/with_patience.hpp"
 #include "messages/request.hpp"
 #include "strata/error.hpp"
 
@@ -94,11 +96,14 @@ void member::exchange_names(endpoint& mine) {
     r.count = std::min(r.far, size() - r.far);
     r.to = static_cast<unsigned>((rank_ + size() - r.far) % size());
     r.from = static_cast<unsigned>((rank_ + r.far) % size());
-    const bool hears =
-        next == presence::unknown ? is_there(mine, members()[r.from]) : next == presence::there;
-    out.assign({found.other_list ? 0 : list, hears ? 1U : 0U});
-    for (std::size_t i = 0; i < r.count; ++i) out.push_back(all_->peers[i].bits());
-    transfer sends = mine.start_internal_send(members()[r.to], r.tag(), bytes_of(out));
+    const bool hears = next == presence::unknown
+                           ? with_patience([&] { return is_there(mine, members()[r.from]); })
+                           : next == presence::there;
+    transfer sends = with_patience([&] {
+      out.assign({found.other_list ? 0 : list, hears ? 1U : 0U});
+      for (std::size_t i = 0; i < r.count; ++i) out.push_back(all_->peers[i].bits());
+      return mine.start_internal_send(members()[r.to], r.tag(), bytes_of(out));
+    });
     ++traffic_.messages_sent;
     traffic_.bytes_sent += out.size() * sizeof(std::uint64_t);
     next = presence::unknown;
@@ -108,7 +113,7 @@ void member::exchange_names(endpoint& mine) {
       found.ended = r.from;
     }
     try {
-      sends.wait();
+      with_patience([&] { sends.wait(); });
     } catch (const endpoint_closed_error&) {
       found.ended = r.to;
     }
@@ -123,13 +128,13 @@ member::presence member::hear_names(endpoint& mine, const round& r, std::uint64_
                                     findings& found) {
   message m;
   try {
-    m = mine.receive_internal(members()[r.from], r.tag());
+    m = with_patience([&] { return mine.receive_internal(members()[r.from], r.tag()); });
   } catch (const node_left_error&) {
     found.ended = r.from;
     return presence::unknown;
   }
   ++traffic_.messages_received;
-  std::vector<std::uint64_t> in(naming_head + r.count);
+  auto in = with_patience([&] { return std::vector<std::uint64_t>(naming_head + r.count); });
   if (m.bytes == in.size() * sizeof(std::uint64_t))
     std::memcpy(in.data(), m.content.data(), m.bytes);
   for (std::size_t i = 0; i < r.count; ++i)
