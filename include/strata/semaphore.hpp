@@ -61,6 +61,9 @@ class semaphore_core {
       wake(this, n);
     return before & ~marks;
   }
+  // release() for who may be mistaken. False, and nothing has changed, where there would be more
+  // than `most` then.
+  [[nodiscard]] bool try_release(std::uint64_t n, std::uint64_t most) noexcept;
   // release() in two steps, for who may not wake anybody yet: afterwards by the address alone.
   void release_unheard() noexcept { state_.fetch_add(1, std::memory_order_release); }
   static void wake(const void* address, std::uint64_t n) noexcept;

@@ -54,10 +54,16 @@ class semaphore_handle {
   [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time) {
     return detail::attempt_until(time, [this](std::int64_t ns) { return take_until(ns); });
   }
-  /// Suspends for the call alone. Throws misuse_error for a negative number.
+  /// Suspends for the call alone. Throws misuse_error, and nothing has changed, for a negative
+  /// number, and where there would be more units than counting_semaphore<>::max().
   void release(std::ptrdiff_t n = 1);
 
  private:
+  friend class lock_handle;
+  // False: there would be more than `most`.
+  [[nodiscard]] bool release_within(std::ptrdiff_t n, std::ptrdiff_t most) {
+    return s_.call<&put_back>(n, most);
+  }
   static void take(counting_semaphore<>& s) { (void)take_within(s, INT64_MAX); }
   static bool take_within(counting_semaphore<>& s, std::int64_t limit_ns) {
     const std::int64_t deadline_ns = detail::deadline_after(std::chrono::nanoseconds(limit_ns));
@@ -67,7 +73,10 @@ class semaphore_handle {
     return s_.call<&take_within>(detail::time_until(deadline_ns));
   }
   static bool try_take(counting_semaphore<>& s) { return s.try_acquire(); }
-  static void put_back(counting_semaphore<>& s, std::ptrdiff_t n) { s.release(n); }
+  // A number below 0 is more than there can be.
+  static bool put_back(counting_semaphore<>& s, std::ptrdiff_t n, std::ptrdiff_t most) {
+    return s.core_.try_release(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(most));
+  }
   resource<counting_semaphore<>> s_;
 };
 
@@ -96,9 +105,10 @@ class lock_handle {
   [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
     return s_.try_acquire_until(time);
   }
-  /// As release() of semaphore_handle: by any thread, on any node. Suspends for the call alone.
-  /// Where a node is lost, or the lock's has left, it returns without an error, as a destructor may
-  /// have called it (std::lock_guard); the next lock() says so. Otherwise throws as release().
+  /// By any thread, on any node. Suspends for the call alone. Where a node is lost, or the lock's
+  /// has left, it returns without an error, as a destructor may have called it (std::lock_guard);
+  /// the next lock() says so. Throws misuse_error, and nothing has changed, where nobody has the
+  /// lock; otherwise as release() of semaphore_handle.
   void unlock();
 
  private:
@@ -108,7 +118,10 @@ class lock_handle {
 /// A barrier for the whole job: `named<barrier<>> b("phase", n)`. One call to its node for each
 /// arrival; where many threads of many nodes meet often, a group's barrier costs less. Who arrives
 /// where nobody is missing, as all have come and the phase is just ending or all have dropped out,
-/// or with more than are missing, throws misuse_error on whichever node, and has not arrived.
+/// or with more than are missing, throws misuse_error on whichever node, and has not arrived. Each
+/// phase takes exactly as many arrivals as it counts, and an arrival counts in the phase of its
+/// token: one too many that comes when a phase has ended is one of the next one, in which another
+/// is too many then.
 class barrier_handle {
  public:
   /// Of a barrier that is known already.

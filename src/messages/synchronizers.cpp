@@ -7,14 +7,18 @@ namespace strata {
 
 void semaphore_handle::release(std::ptrdiff_t n) {
   if (n < 0) throw misuse_error("release() of " + std::to_string(n) + " units: a number from 0 on");
-  s_.call<&put_back>(n);
+  if (!release_within(n, counting_semaphore<>::max()))
+    throw misuse_error("release() of " + std::to_string(n) + " units: a semaphore has " +
+                       std::to_string(counting_semaphore<>::max()) + " at most");
 }
 
 void lock_handle::unlock() {
   try {
-    s_.release();
+    if (s_.release_within(1, 1)) return;
   } catch (const node_lost_error&) {  // whoever locks it is told as well
+    return;
   }
+  throw misuse_error("unlock() of a lock that nobody has: lock() it first");
 }
 
 void barrier_handle::require_arrived(const attempt& a, std::ptrdiff_t n) {

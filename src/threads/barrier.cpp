@@ -14,8 +14,16 @@
 
 namespace strata::detail {
 
+namespace {
+// For the i-th time, while another thread is at some instructions that it may be kept from.
+void give_way(int& i) noexcept {
+  constexpr int spins_max = 100;
+  i++ < spins_max ? os::spin_pause() : std::this_thread::yield();
+}
+}  // namespace
+
 // Those who wait on one worker. Written by whoever runs on that worker, until the last of the
-// phase, on any worker, takes them: ordered by `left_`.
+// phase, on any worker, takes them: ordered by `now_`.
 class barrier_core::lists {
  public:
   std::vector<listed_stacks> of_worker;
@@ -38,8 +46,8 @@ class barrier_core::lists {
   void take_all() noexcept {
     // Another may still be waking those of an earlier phase, in which it was not alone to arrive
     // for them. Acquire: it has done with what we write. Partner: wake_all().
-    for (int i = 0; (state_.fetch_or(waking, std::memory_order_acquire) & waking) != 0; ++i)
-      i < spins_max ? os::spin_pause() : std::this_thread::yield();
+    for (int i = 0; (state_.fetch_or(waking, std::memory_order_acquire) & waking) != 0;)
+      give_way(i);
     is_any_woken_ = false;
     is_foreign_ = !are_of(this_worker().owner);
     if (is_foreign_ && !gate_->try_enter()) return;
@@ -64,7 +72,6 @@ class barrier_core::lists {
 
  private:
   static constexpr std::uint32_t waking = 1, ended = 2;
-  static constexpr int spins_max = 100;
 
   scheduler* const home_;
   const std::uint64_t home_began_at_;
@@ -98,26 +105,31 @@ barrier_core::~barrier_core() {
     }
     check_use(!is_awaited, "barrier", this, "is destroyed while somebody waits for it",
               "join those who use it first");
-    check_end("barrier", this, false, &phase_);
+    check_end("barrier", this, false, &now_);
   }
   if (lists_ != nullptr) lists_->end();
 }
 
-// `before`: how many were still to come.
-void barrier_core::check_arrivals(std::int64_t n, std::int64_t before) const noexcept {
-  check_use(n > 0 && n <= before, "barrier", this, "has more arrivals than its phase expects",
-            "make it for as many as arrive");
+std::uint64_t barrier_core::count_arrivals(std::ptrdiff_t n) noexcept {
+  // Acquire-release: the last sees all lists, and what everybody did.
+  const std::uint64_t before =
+      now_.fetch_sub(static_cast<std::uint64_t>(n) << missing_at, std::memory_order_acq_rel);
+  check_use(n > 0 && n <= missing_in(before), "barrier", this,
+            "has more arrivals than its phase expects", "make it for as many as arrive");
+  return before;
 }
 
 void barrier_core::end_phase() noexcept {
   complete_(argument_);
-  left_.store(expected_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  const void* const address = &phase_;
+  const void* const address = &now_;
   // The lists of this phase: as soon as somebody goes on, the next one can begin.
   lists* const of_this_phase = lists_;
   if (of_this_phase != nullptr) of_this_phase->take_all();
+  // Nobody changes it meanwhile, as nobody is missing.
+  const std::uint64_t next = (now_.load(std::memory_order_relaxed) + 1) & phases;
+  const std::int64_t missing = expected_.load(std::memory_order_relaxed);
   // Release: everything done before the barrier is visible after it.
-  phase_.fetch_add(1, std::memory_order_release);
+  now_.store(static_cast<std::uint64_t>(missing) << missing_at | next, std::memory_order_release);
   if (of_this_phase != nullptr) of_this_phase->wake_all();
   // Those who came from outside, or waited for an arrival made earlier.
   unpark(address, UINT32_MAX);
@@ -133,10 +145,7 @@ bool barrier_core::commit(stack& s, void* argument) {
   waiting.append(s);
   s.waits_for = "barrier";
   s.waits_at = &b;
-  // Acquire-release: the last sees all lists, and what everybody did.
-  const std::int64_t before = b.left_.fetch_sub(1, std::memory_order_acq_rel);
-  b.check_arrivals(1, before);
-  if (before != 1) return true;
+  if (!are_last(1, b.count_arrivals(1))) return true;
   waiting.remove_last(before_us);
   a.last = true;
   return false;
@@ -146,14 +155,12 @@ bool barrier_core::arrive_and_wait() {
   const uninterrupted guard;
   worker& w = this_worker();
   if (lists_ == nullptr || !lists_->are_of(w.owner)) {
-    const phase_token now = phase_.load(std::memory_order_relaxed);
-    const std::int64_t before = left_.fetch_sub(1, std::memory_order_acq_rel);
-    check_arrivals(1, before);
-    if (before == 1) {
+    const std::uint64_t before = count_arrivals(1);
+    if (are_last(1, before)) {
       end_phase();
       return true;
     }
-    wait(now);
+    wait(phase_in(before));
     return false;
   }
   arrival a{this, 0};
@@ -164,45 +171,40 @@ bool barrier_core::arrive_and_wait() {
 
 barrier_core::phase_token barrier_core::arrive(std::ptrdiff_t n) {
   const uninterrupted guard;
-  const phase_token now = phase_.load(std::memory_order_relaxed);
-  const std::int64_t before = left_.fetch_sub(n, std::memory_order_acq_rel);
-  check_arrivals(n, before);
-  if (before == n) end_phase();
-  return now;
+  const std::uint64_t before = count_arrivals(n);
+  if (are_last(n, before)) end_phase();
+  return phase_in(before);
 }
 
 barrier_core::attempt barrier_core::try_arrive(std::ptrdiff_t n) {
   const uninterrupted guard;
-  attempt a{.phase = phase_.load(std::memory_order_relaxed),
-            .missing = left_.load(std::memory_order_relaxed)};
-  // Acquire-release: as arrive().
+  std::uint64_t now = now_.load(std::memory_order_relaxed);
+  // Acquire-release: as count_arrivals().
   do {
-    if (n < 1 || n > a.missing) return a;
-  } while (!left_.compare_exchange_weak(a.missing, a.missing - n, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed));
-  a.has_arrived = 1;
-  if (a.missing == n) end_phase();
-  return a;
+    if (n < 1 || n > missing_in(now)) return {.phase = phase_in(now), .missing = missing_in(now)};
+  } while (!now_.compare_exchange_weak(now, now - (static_cast<std::uint64_t>(n) << missing_at),
+                                       std::memory_order_acq_rel, std::memory_order_relaxed));
+  if (are_last(n, now)) end_phase();
+  return {.phase = phase_in(now), .missing = missing_in(now), .has_arrived = 1};
 }
 
-namespace {
-struct phase_question {
-  std::atomic<std::uint32_t>* phase;
-  std::uint32_t seen;
+struct barrier_core::phase_question {
+  std::atomic<std::uint64_t>* now;
+  phase_token seen;
 };
-}  // namespace
 
+// Acquire: what was done before the end of the phase. Partner: end_phase().
 bool barrier_core::is_in_phase(void* argument) {
   const auto& q = *static_cast<phase_question*>(argument);
-  return q.phase->load(std::memory_order_acquire) == q.seen;
+  return phase_in(q.now->load(std::memory_order_acquire)) == q.seen;
 }
 
 bool barrier_core::wait(phase_token phase, unparked (*wait_once)(const parking&),
                         std::int64_t deadline_ns) {
-  phase_question question{&phase_, phase};
+  phase_question question{&now_, phase};
   while (is_in_phase(&question)) {
     const unparked how = wait_once({.what = "barrier",
-                                    .address = &phase_,
+                                    .address = &now_,
                                     .still = &is_in_phase,
                                     .argument = &question,
                                     .deadline_ns = deadline_ns});
@@ -217,14 +219,20 @@ void barrier_core::arrive_and_drop() {
 }
 
 barrier_core::attempt barrier_core::try_arrive_and_drop() {
-  if (const std::int64_t missing = left_.load(std::memory_order_relaxed); missing < 1)
-    return {.missing = missing};
-  // First, as the last of the phase reads it; taken back where others, one of them too many, have
-  // been quicker.
+  const uninterrupted guard;
+  std::uint64_t now = now_.load(std::memory_order_relaxed);
+  // As try_arrive(), and marked, as long as expected_ has to follow. One after the other: somebody
+  // else's mark is gone within some instructions.
+  do {
+    for (int i = 0; (now & dropping) != 0; now = now_.load(std::memory_order_relaxed)) give_way(i);
+    if (missing_in(now) < 1) return {.phase = phase_in(now), .missing = missing_in(now)};
+  } while (!now_.compare_exchange_weak(now, (now - one_missing) | dropping,
+                                       std::memory_order_acq_rel, std::memory_order_relaxed));
   expected_.fetch_sub(1, std::memory_order_relaxed);
-  const attempt a = try_arrive(1);
-  if (a.has_arrived == 0) expected_.fetch_add(1, std::memory_order_relaxed);
-  return a;
+  // Release: that, for whoever ends the phase. Acquire: what others did, if that is us.
+  const std::uint64_t marked = now_.fetch_sub(dropping, std::memory_order_acq_rel);
+  if (missing_in(marked) == 0) end_phase();
+  return {.phase = phase_in(now), .missing = missing_in(now), .has_arrived = 1};
 }
 
 }  // namespace strata::detail

@@ -63,6 +63,17 @@ unparked semaphore_core::wait(std::int64_t deadline_ns) {
   return unparked::woken;
 }
 
+bool semaphore_core::try_release(std::uint64_t n, std::uint64_t most) noexcept {
+  std::uint64_t s = state_.load(std::memory_order_relaxed);
+  do {
+    if (n > most || (s & ~marks) > most - n) return false;
+    // As release_and_count().
+  } while (!state_.compare_exchange_weak(s, s + n, std::memory_order_release,
+                                         std::memory_order_relaxed));
+  if ((s & awaited) != 0) wake(this, n);
+  return true;
+}
+
 void semaphore_core::wake(const void* address, std::uint64_t n) noexcept {
   unpark(address, static_cast<unsigned>(std::min<std::uint64_t>(n, UINT32_MAX)));
 }

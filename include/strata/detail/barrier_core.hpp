@@ -23,7 +23,10 @@ class barrier_core {
 
   // `complete(argument)` is called by the last to arrive, before anybody goes on.
   constexpr barrier_core(std::ptrdiff_t count, void (*complete)(void*), void* argument)
-      : complete_(complete), argument_(argument), expected_(count), left_(count) {
+      : complete_(complete),
+        argument_(argument),
+        expected_(count),
+        now_(static_cast<std::uint64_t>(count) << missing_at) {
     if (count < 0 || count > count_max) refuse_count();
     if (!std::is_constant_evaluated()) make_lists();
   }
@@ -33,7 +36,8 @@ class barrier_core {
 
   // n: at most as many as are still expected.
   phase_token arrive(std::ptrdiff_t n);
-  // The same for who may be mistaken: other nodes, whose mistake would hold everybody for ever.
+  // The same for who may be mistaken: other nodes, whose mistake would hold everybody for ever. Who
+  // has arrived counts in `phase`, also where others, too many, are about to end the one before.
   struct attempt {
     phase_token phase = 0;
     std::int64_t missing = 0;      // before
@@ -52,10 +56,31 @@ class barrier_core {
  private:
   class lists;
   struct arrival;
+  struct phase_question;
+
+  // What is missing in a phase and which it is are one word: so an arrival counts in the phase that
+  // it is told. Missing is what lies above; below zero: more have come than it counts.
+  static constexpr unsigned missing_at = 32;
+  static constexpr std::uint64_t one_missing = std::uint64_t{1} << missing_at;
+  static constexpr std::uint64_t phases = (std::uint64_t{1} << 31) - 1;
+  // Somebody has arrived and is about to take itself out of expected_: whoever comes last leaves
+  // the end of the phase to it.
+  static constexpr std::uint64_t dropping = phases + 1;
+  static std::int64_t missing_in(std::uint64_t now) noexcept {
+    return static_cast<std::int64_t>(now) >> missing_at;
+  }
+  static phase_token phase_in(std::uint64_t now) noexcept {
+    return static_cast<phase_token>(now & phases);
+  }
 
   [[noreturn]] static void refuse_count();
   void make_lists();
-  void check_arrivals(std::int64_t n, std::int64_t before) const noexcept;
+  // Counts n arrivals, which may be too many. Returns what there was before.
+  std::uint64_t count_arrivals(std::ptrdiff_t n) noexcept;
+  // Of what count_arrivals() has returned.
+  static bool are_last(std::ptrdiff_t n, std::uint64_t before) noexcept {
+    return (before & ~phases) == static_cast<std::uint64_t>(n) << missing_at;
+  }
   static bool commit(struct stack& s, void* self);
   static bool is_in_phase(void* argument);
   // The last of a phase: ends it.
@@ -64,8 +89,7 @@ class barrier_core {
   void (*const complete_)(void*);
   void* const argument_;
   std::atomic<std::int64_t> expected_;  // in each phase
-  std::atomic<std::int64_t> left_;      // in this phase
-  std::atomic<phase_token> phase_{0};
+  std::atomic<std::uint64_t> now_;
   lists* lists_ = nullptr;  // null when made outside a runtime
 };
 
