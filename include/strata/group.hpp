@@ -105,9 +105,9 @@ struct group_traffic {
 /// else, so that a repeated run gives the same bits; all_reduce() gives all members the same bits.
 ///
 /// Errors of every operation: group_error, member_left_error, node_lost_error, misuse_error (a root
-/// that does not exist, ranges that do not fit within this member), and what `op` throws. After any
-/// of them this member has left: its further operations throw member_left_error, and so do those of
-/// the others. The operation that failed leaves its results in any state.
+/// that does not exist, ranges that do not fit within this member), std::bad_alloc, and what `op`
+/// throws. After any of them this member has left: its further operations throw member_left_error,
+/// and so do those of the others. The operation that failed leaves its results in any state.
 class group {
  public:
   /// Called by every member with the same list, each with its own endpoint, which must be in it;
@@ -260,8 +260,10 @@ class group {
   /// All of them at the root, nothing elsewhere.
   template <detail::single_value T>
   [[nodiscard]] std::vector<T> gather(const T& value, unsigned root) {
-    return detail::vector_by(rank() == root ? size() : 0, value, [&](std::span<std::byte> all) {
-      gather_bytes(bytes_of(value), all, root);
+    return or_leave([&] {
+      return detail::vector_by(rank() == root ? size() : 0, value, [&](std::span<std::byte> all) {
+        gather_bytes(bytes_of(value), all, root);
+      });
     });
   }
   /// Bytes of any size from each: by rank at the root, nothing elsewhere. ceil(log2 N) rounds of up
@@ -273,8 +275,10 @@ class group {
   [[nodiscard]] std::vector<std::vector<std::ranges::range_value_t<R>>> gather_any(const R& values,
                                                                                    unsigned root) {
     using T = std::ranges::range_value_t<R>;
-    return detail::elements_of_all<T>(
-        gather_any_bytes(detail::content_of(values), root, sizeof(T)));
+    return or_leave([&] {
+      return detail::elements_of_all<T>(
+          gather_any_bytes(detail::content_of(values), root, sizeof(T)));
+    });
   }
 
   /// Everybody's `all`, N times as large, becomes all members' `values` in the order of the ranks.
@@ -287,8 +291,10 @@ class group {
   /// The same for one value of each: returns all of them, by rank.
   template <detail::single_value T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) {
-    return detail::vector_by(
-        size(), value, [&](std::span<std::byte> all) { all_gather_bytes(bytes_of(value), all); });
+    return or_leave([&] {
+      return detail::vector_by(
+          size(), value, [&](std::span<std::byte> all) { all_gather_bytes(bytes_of(value), all); });
+    });
   }
 
   /// Any number of values of each: all of them, by rank. 2 ceil(log2 N) rounds of up to two
@@ -297,7 +303,10 @@ class group {
   [[nodiscard]] std::vector<std::vector<std::ranges::range_value_t<R>>> all_gather_any(
       const R& values) {
     using T = std::ranges::range_value_t<R>;
-    return detail::elements_of_all<T>(all_gather_any_bytes(detail::content_of(values), sizeof(T)));
+    return or_leave([&] {
+      return detail::elements_of_all<T>(
+          all_gather_any_bytes(detail::content_of(values), sizeof(T)));
+    });
   }
 
   /// The root's `all`, N times as large, is dealt out in the order of the ranks. `all` is not
@@ -315,7 +324,9 @@ class group {
   template <detail::range_of_parts P>
   [[nodiscard]] std::vector<detail::part_value<P>> scatter_any(const P& parts, unsigned root) {
     using T = detail::part_value<P>;
-    return detail::elements_of<T>(scatter_any_bytes(detail::contents_of(parts), root, sizeof(T)));
+    return or_leave([&] {
+      return detail::elements_of<T>(scatter_any_bytes(detail::contents_of(parts), root, sizeof(T)));
+    });
   }
 
   /// `in` becomes what each member, by rank, has for this one; `out` is by rank what this one has
@@ -335,7 +346,10 @@ class group {
   template <detail::range_of_parts P>
   [[nodiscard]] std::vector<std::vector<detail::part_value<P>>> all_to_all_any(const P& parts) {
     using T = detail::part_value<P>;
-    return detail::elements_of_all<T>(all_to_all_any_bytes(detail::contents_of(parts), sizeof(T)));
+    return or_leave([&] {
+      return detail::elements_of_all<T>(
+          all_to_all_any_bytes(detail::contents_of(parts), sizeof(T)));
+    });
   }
 
   /// Members that give the same color become a group of their own, in which they are in the order
@@ -349,6 +363,16 @@ class group {
  private:
   friend class detail::crew;
   explicit group(std::unique_ptr<messages::member> me) noexcept;
+  // For what asks for memory around an operation: others wait for who has none before it.
+  template <class F>
+  auto or_leave(F f) {
+    try {
+      return f();
+    } catch (const std::exception& e) {
+      leave(e.what());  // unless the operation has
+      throw;
+    }
+  }
   void broadcast_bytes(std::span<std::byte> values, unsigned root);
   void reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result, unsigned root,
                     const detail::combination& op);

@@ -25,6 +25,7 @@ TEST(domains, have_members_that_are_endpoints) {
     EXPECT_EQ(d.join(a.id()), 0U);
     EXPECT_EQ(d.join(b.id()), 1U);
     EXPECT_THROW((void)d.join(endpoint_id()), misuse_error);
+    EXPECT_THROW((void)d.join(any_endpoint_on(0)), misuse_error);
     EXPECT_FALSE(d.leave(endpoint_id()));
     EXPECT_TRUE(d.leave(a.id()));
     EXPECT_FALSE(d.leave(endpoint_id()));  // though a rank is free

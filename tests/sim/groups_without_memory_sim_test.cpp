@@ -142,6 +142,56 @@ TEST(simulated_without_memory, members_that_name_each_other_keep_nobody_waiting)
   EXPECT_GT(refused_in_all, 0U);
 }
 
+// Who keeps its group, and has not begun the operation that the others wait in.
+TEST(simulated_without_memory, members_without_room_for_a_result_leave_their_group) {
+  constexpr unsigned members = 3;
+  struct large_value {
+    std::array<std::byte, 5000> bytes{};
+  };
+  using large_parts = std::array<std::vector<int>, members>;
+  constexpr std::size_t largest_list = 4 * sizeof(std::span<const std::byte>);  // of `members`
+  struct operation {
+    void (*call)(group& g);
+    std::size_t bytes;
+  };
+  const std::array<operation, 3> operations{
+      {{[](group& g) { (void)g.all_gather(large_value()); }, members * sizeof(large_value)},
+       {[](group& g) { (void)g.gather(large_value(), 0); }, members * sizeof(large_value)},
+       {[](group& g) { (void)g.all_to_all_any(large_parts()); }, largest_list}}};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const auto& [call, bytes] : operations) {
+      program_job p(seed, {.nodes = members});
+      std::array<endpoint_id, members> all;
+      unsigned told = 0;
+      const auto take_part = [&, call = call, bytes = bytes](unsigned rank) {
+        endpoint mine;
+        all[rank] = mine.id();
+        while (std::count(all.begin(), all.end(), endpoint_id()) != 0) p.pause(100'000);
+        group g(mine, {all.begin(), all.end()});
+        if (rank == 0) {
+          std::optional<refused_new> none(std::in_place, bytes, bytes, 1);
+          EXPECT_THROW(call(g), std::bad_alloc);
+          EXPECT_EQ(refused_new::refused(), 1U);
+          none.reset();
+          while (told != members - 1) p.pause(100'000);
+        } else {
+          EXPECT_THROW(
+              {
+                call(g);
+                g.barrier();  // a gather waits for the root alone
+              },
+              member_left_error);
+          ++told;
+        }
+      };
+      for (unsigned rank = 0; rank < members; ++rank)
+        p.begin(static_cast<node_id>(rank), [take_part, rank] { take_part(rank); });
+      p.run();
+    }
+  }
+}
+
 void add_up(const std::vector<node_id_t>& nodes) {
   detail::run_group_on(nodes, 2, [](group& all) {
     EXPECT_EQ(all.all_reduce(1U, std::plus<>()), all.size());
