@@ -60,7 +60,7 @@ class program_job {
   [[nodiscard]] std::int64_t now_ns() const { return world.now_ns(); }
   // By a thread of the program.
   void pause(std::uint64_t ns_max) {
-    job->node(node_id()).pause(1 + static_cast<std::int64_t>(below(ns_max)));
+    job->node(strata::node_id()).pause(1 + static_cast<std::int64_t>(below(ns_max)));
   }
 
   // For nodes below `nodes`: nothing passes between some of them, now and then, for a while.
