@@ -6,8 +6,8 @@
 //   t.join();
 //
 // What a thread throws on its node, join() throws; strata_pthread_exit() and cancellation end it as
-// a return does. An error that leaves the scope of further ones
-// waits for them and then goes on, so what they were given may be in that scope:
+// a return does. An error that leaves the scope of further ones waits for them and then goes on, so
+// what they were given may be in that scope:
 //
 //   std::vector<strata::remote_thread> all;
 //   for (strata::node_id_t n : strata::members()) all.emplace_back(n, strata::call<search>(seeds));

@@ -84,7 +84,6 @@ class barrier_core::lists {
 
 struct barrier_core::arrival {
   barrier_core* at;
-  phase_token phase;
   bool last = false;
 };
 
@@ -163,7 +162,7 @@ bool barrier_core::arrive_and_wait() {
     wait(phase_in(before));
     return false;
   }
-  arrival a{this, 0};
+  arrival a{this};
   suspend(&commit, &a);
   if (a.last) end_phase();
   return a.last;
