@@ -23,7 +23,7 @@ void give_way(int& i) noexcept {
 }  // namespace
 
 // Those who wait on one worker. Written by whoever runs on that worker, until the last of the
-// phase, on any worker, takes them: ordered by `now_`.
+// phase, on any worker, takes them: ordered by `word_`.
 class barrier_core::lists {
  public:
   std::vector<listed_stacks> of_worker;
@@ -104,31 +104,25 @@ barrier_core::~barrier_core() {
     }
     check_use(!is_awaited, "barrier", this, "is destroyed while somebody waits for it",
               "join those who use it first");
-    check_end("barrier", this, false, &now_);
+    check_end("barrier", this, false, &word_);
   }
   if (lists_ != nullptr) lists_->end();
 }
 
-std::uint64_t barrier_core::count_arrivals(std::ptrdiff_t n) noexcept {
-  // Acquire-release: the last sees all lists, and what everybody did.
-  const std::uint64_t before =
-      now_.fetch_sub(static_cast<std::uint64_t>(n) << missing_at, std::memory_order_acq_rel);
-  check_use(n > 0 && n <= missing_in(before), "barrier", this,
-            "has more arrivals than its phase expects", "make it for as many as arrive");
-  return before;
+barrier_word<>::arrival barrier_core::count_arrivals(std::ptrdiff_t n) noexcept {
+  const barrier_word<>::arrival a = word_.arrive(n);
+  check_use(n > 0 && n <= a.missing, "barrier", this, "has more arrivals than its phase expects",
+            "make it for as many as arrive");
+  return a;
 }
 
 void barrier_core::end_phase() noexcept {
   complete_(argument_);
-  const void* const address = &now_;
+  const void* const address = &word_;
   // The lists of this phase: as soon as somebody goes on, the next one can begin.
   lists* const of_this_phase = lists_;
   if (of_this_phase != nullptr) of_this_phase->take_all();
-  // Nobody changes it meanwhile, as nobody is missing.
-  const std::uint64_t next = (now_.load(std::memory_order_relaxed) + 1) & phases;
-  const std::int64_t missing = expected_.load(std::memory_order_relaxed);
-  // Release: everything done before the barrier is visible after it.
-  now_.store(static_cast<std::uint64_t>(missing) << missing_at | next, std::memory_order_release);
+  word_.begin_next();
   if (of_this_phase != nullptr) of_this_phase->wake_all();
   // Those who came from outside, or waited for an arrival made earlier.
   unpark(address, UINT32_MAX);
@@ -144,7 +138,7 @@ bool barrier_core::commit(stack& s, void* argument) {
   waiting.append(s);
   s.waits_for = "barrier";
   s.waits_at = &b;
-  if (!are_last(1, b.count_arrivals(1))) return true;
+  if (!b.count_arrivals(1).is_last) return true;
   waiting.remove_last(before_us);
   a.last = true;
   return false;
@@ -154,13 +148,12 @@ bool barrier_core::arrive_and_wait() {
   const uninterrupted guard;
   worker& w = this_worker();
   if (lists_ == nullptr || !lists_->are_of(w.owner)) {
-    const std::uint64_t before = count_arrivals(1);
-    if (are_last(1, before)) {
+    const barrier_word<>::arrival a = count_arrivals(1);
+    if (a.is_last)
       end_phase();
-      return true;
-    }
-    wait(phase_in(before));
-    return false;
+    else
+      wait(a.phase);
+    return a.is_last;
   }
   arrival a{this};
   suspend(&commit, &a);
@@ -170,40 +163,41 @@ bool barrier_core::arrive_and_wait() {
 
 barrier_core::phase_token barrier_core::arrive(std::ptrdiff_t n) {
   const uninterrupted guard;
-  const std::uint64_t before = count_arrivals(n);
-  if (are_last(n, before)) end_phase();
-  return phase_in(before);
+  const barrier_word<>::arrival a = count_arrivals(n);
+  if (a.is_last) end_phase();
+  return a.phase;
 }
 
 barrier_core::attempt barrier_core::try_arrive(std::ptrdiff_t n) {
   const uninterrupted guard;
-  std::uint64_t now = now_.load(std::memory_order_relaxed);
-  // Acquire-release: as count_arrivals().
-  do {
-    if (n < 1 || n > missing_in(now)) return {.phase = phase_in(now), .missing = missing_in(now)};
-  } while (!now_.compare_exchange_weak(now, now - (static_cast<std::uint64_t>(n) << missing_at),
-                                       std::memory_order_acq_rel, std::memory_order_relaxed));
-  if (are_last(n, now)) end_phase();
-  return {.phase = phase_in(now), .missing = missing_in(now), .has_arrived = 1};
+  barrier_word<>::arrival a;
+  return tell(word_.try_arrive(n, a), a);
+}
+
+barrier_core::attempt barrier_core::tell(bool has_arrived,
+                                         const barrier_word<>::arrival& a) noexcept {
+  if (has_arrived && a.is_last) end_phase();
+  return {.phase = a.phase,
+          .missing = a.missing,
+          .has_arrived = static_cast<std::uint8_t>(has_arrived)};
 }
 
 struct barrier_core::phase_question {
-  std::atomic<std::uint64_t>* now;
+  const barrier_word<>* word;
   phase_token seen;
 };
 
-// Acquire: what was done before the end of the phase. Partner: end_phase().
 bool barrier_core::is_in_phase(void* argument) {
   const auto& q = *static_cast<phase_question*>(argument);
-  return phase_in(q.now->load(std::memory_order_acquire)) == q.seen;
+  return q.word->phase() == q.seen;
 }
 
 bool barrier_core::wait(phase_token phase, unparked (*wait_once)(const parking&),
                         std::int64_t deadline_ns) {
-  phase_question question{&now_, phase};
+  phase_question question{&word_, phase};
   while (is_in_phase(&question)) {
     const unparked how = wait_once({.what = "barrier",
-                                    .address = &now_,
+                                    .address = &word_,
                                     .still = &is_in_phase,
                                     .argument = &question,
                                     .deadline_ns = deadline_ns});
@@ -213,25 +207,15 @@ bool barrier_core::wait(phase_token phase, unparked (*wait_once)(const parking&)
 }
 
 void barrier_core::arrive_and_drop() {
-  expected_.fetch_sub(1, std::memory_order_relaxed);
+  word_.drop_one();
   (void)arrive(1);
 }
 
 barrier_core::attempt barrier_core::try_arrive_and_drop() {
   const uninterrupted guard;
-  std::uint64_t now = now_.load(std::memory_order_relaxed);
-  // As try_arrive(), and marked, as long as expected_ has to follow. One after the other: somebody
-  // else's mark is gone within some instructions.
-  do {
-    for (int i = 0; (now & dropping) != 0; now = now_.load(std::memory_order_relaxed)) give_way(i);
-    if (missing_in(now) < 1) return {.phase = phase_in(now), .missing = missing_in(now)};
-  } while (!now_.compare_exchange_weak(now, (now - one_missing) | dropping,
-                                       std::memory_order_acq_rel, std::memory_order_relaxed));
-  expected_.fetch_sub(1, std::memory_order_relaxed);
-  // Release: that, for whoever ends the phase. Acquire: what others did, if that is us.
-  const std::uint64_t marked = now_.fetch_sub(dropping, std::memory_order_acq_rel);
-  if (missing_in(marked) == 0) end_phase();
-  return {.phase = phase_in(now), .missing = missing_in(now), .has_arrived = 1};
+  barrier_word<>::arrival a;
+  int i = 0;
+  return tell(word_.try_drop(a, [&] { give_way(i); }), a);
 }
 
 }  // namespace strata::detail

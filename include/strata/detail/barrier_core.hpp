@@ -3,11 +3,11 @@
 // one shared word, and at the end of a phase each list goes back as a whole to the worker on which
 // its threads ran: their stacks are still in that core's cache, and no thread has to be moved.
 #pragma once
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
+#include "strata/detail/barrier_word.hpp"
 #include "strata/detail/parking.hpp"
 
 namespace strata::detail {
@@ -18,15 +18,12 @@ struct no_completion {
 
 class barrier_core {
  public:
-  using phase_token = std::uint32_t;
+  using phase_token = barrier_word<>::phase_token;
   static constexpr std::ptrdiff_t count_max = (std::ptrdiff_t{1} << 31) - 1;
 
   // `complete(argument)` is called by the last to arrive, before anybody goes on.
   constexpr barrier_core(std::ptrdiff_t count, void (*complete)(void*), void* argument)
-      : complete_(complete),
-        argument_(argument),
-        expected_(count),
-        now_(static_cast<std::uint64_t>(count) << missing_at) {
+      : complete_(complete), argument_(argument), word_(count) {
     if (count < 0 || count > count_max) refuse_count();
     if (!std::is_constant_evaluated()) make_lists();
   }
@@ -58,29 +55,11 @@ class barrier_core {
   struct arrival;
   struct phase_question;
 
-  // What is missing in a phase and which it is are one word: so an arrival counts in the phase that
-  // it is told. Missing is what lies above; below zero: more have come than it counts.
-  static constexpr unsigned missing_at = 32;
-  static constexpr std::uint64_t one_missing = std::uint64_t{1} << missing_at;
-  static constexpr std::uint64_t phases = (std::uint64_t{1} << 31) - 1;
-  // Somebody has arrived and is about to take itself out of expected_: whoever comes last leaves
-  // the end of the phase to it.
-  static constexpr std::uint64_t dropping = phases + 1;
-  static std::int64_t missing_in(std::uint64_t now) noexcept {
-    return static_cast<std::int64_t>(now) >> missing_at;
-  }
-  static phase_token phase_in(std::uint64_t now) noexcept {
-    return static_cast<phase_token>(now & phases);
-  }
-
   [[noreturn]] static void refuse_count();
   void make_lists();
-  // Counts n arrivals, which may be too many. Returns what there was before.
-  std::uint64_t count_arrivals(std::ptrdiff_t n) noexcept;
-  // Of what count_arrivals() has returned.
-  static bool are_last(std::ptrdiff_t n, std::uint64_t before) noexcept {
-    return (before & ~phases) == static_cast<std::uint64_t>(n) << missing_at;
-  }
+  // Which may be too many.
+  barrier_word<>::arrival count_arrivals(std::ptrdiff_t n) noexcept;
+  [[nodiscard]] attempt tell(bool has_arrived, const barrier_word<>::arrival& a) noexcept;
   static bool commit(struct stack& s, void* self);
   static bool is_in_phase(void* argument);
   // The last of a phase: ends it.
@@ -88,8 +67,7 @@ class barrier_core {
 
   void (*const complete_)(void*);
   void* const argument_;
-  std::atomic<std::int64_t> expected_;  // in each phase
-  std::atomic<std::uint64_t> now_;
+  barrier_word<> word_;
   lists* lists_ = nullptr;  // null when made outside a runtime
 };
 
