@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "src/base/first_flag.hpp"
 #include "src/base/shortened.hpp"
+#include "src/base/unknown_flag.hpp"
 
 namespace apps {
 
@@ -32,8 +32,7 @@ std::string words_of(const CLI::ParseError& e, const CLI::App& app) {
     const auto code = static_cast<CLI::ExitCodes>(e.get_exit_code());
     const bool is_about_rest =
         code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::ExtrasError;
-    const std::string flag = strata::first_flag(rest);
-    return is_about_rest && !flag.empty() ? "unknown flag " + strata::brief(flag) : said;
+    return is_about_rest ? strata::unknown_flag_or(said, rest) : said;
   }
   std::string all;
   for (const CLI::App* const one : commands) all += (all.empty() ? "" : ", ") + one->get_name();

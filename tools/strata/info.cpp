@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
-#include "base/first_flag.hpp"
 #include "base/shortened.hpp"
+#include "base/unknown_flag.hpp"
 #include "base/values.hpp"
 #include "launch/build_id.hpp"
 #include "launch/job.hpp"
@@ -95,8 +95,7 @@ int run_info(int argc, char** argv) {
     std::fputs(cli.help().c_str(), stdout);
     return EXIT_SUCCESS;
   } catch (const CLI::ParseError& problem) {
-    const std::string flag = first_flag(cli.remaining());
-    throw user_error((flag.empty() ? in_brief(problem.what()) : "unknown flag " + brief(flag)) +
+    throw user_error(unknown_flag_or(in_brief(problem.what()), cli.remaining()) +
                      "; strata info --help lists the flags");
   }
   const bool has_line = std::getenv(job_fd_variable) != nullptr;

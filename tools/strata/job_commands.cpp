@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/first_flag.hpp"
 #include "base/shortened.hpp"
 #include "base/standard_output.hpp"
+#include "base/unknown_flag.hpp"
 #include "base/values.hpp"
 #include "launch/messages.hpp"
 #include "os/clock.hpp"
@@ -175,9 +175,8 @@ bool parse_words(CLI::App& cli, int argc, char** argv, const std::string& comman
     std::fputs(cli.help().c_str(), stdout);
     return false;
   } catch (const CLI::ParseError& problem) {
-    const std::string flag = first_flag(cli.remaining());
-    throw user_error((flag.empty() ? in_brief(problem.what()) : "unknown flag " + brief(flag)) +
-                     "; strata " + command + " --help says more");
+    throw user_error(unknown_flag_or(in_brief(problem.what()), cli.remaining()) + "; strata " +
+                     command + " --help says more");
   }
   return true;
 }
