@@ -6,8 +6,8 @@
 #include "context/switch.hpp"
 
 // AAPCS64: x19-x30, sp and the low halves of v8-v15 survive a call. `hint #34` is `bti c`: in a
-// program with -mbranch-protection each call by way of a register, as a linker's stub makes it, has
-// to land on one. Older processors do nothing there, and older assemblers know no other name.
+// program with -mbranch-protection each call by way of a register, as a linker's veneer makes it,
+// has to land on one. Older processors do nothing there, and older assemblers know no other name.
 asm(R"(
   .text
   .p2align 4

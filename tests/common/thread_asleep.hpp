@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of an OS thread of this process.
+// What the kernel says of an OS thread, of this process or of another one.
 #pragma once
 #include <unistd.h>
 
@@ -10,7 +10,8 @@ namespace strata::test {
 
 // It waits for something.
 inline bool sleeps(pid_t thread) {
-  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string number = std::to_string(thread);
+  std::ifstream stat("/proc/" + number + "/task/" + number + "/stat");
   std::string line;
   std::getline(stat, line);
   const std::size_t name_ends = line.rfind(')');

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../common/require.hpp"
+#include "../common/thread_asleep.hpp"
 #include "os/futex.hpp"
 #include "program_support.hpp"
 #include "sched/place.hpp"
@@ -35,28 +36,29 @@ constexpr message_tag answered_tag = 6;
 struct asked {
   endpoint_id by;
   int round;
+  pid_t awaited;  // sleeps before the answer comes, if it is not 0
 };
 
-void answer_rounds(endpoint_id to, int rounds, std::chrono::microseconds each) {
+void answer_rounds(endpoint_id to, int rounds) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(to, 5, mine.id());
   for (int round = 0; round < rounds; ++round) {
     const auto a = mine.receive_value<asked>(any_endpoint, asked_tag);
-    if (each.count() != 0) this_thread::sleep_for(each);
+    while (a.awaited != 0 && !test::sleeps(a.awaited)) this_thread::yield();
     mine.send_value(a.by, answered_tag, a.round);
   }
 }
 
-// Somebody on the last node who answers so often, after so long `each`.
-endpoint_id answerer(int rounds, remote_thread& thread, std::chrono::microseconds each = {}) {
+// Somebody on the last node who answers so often.
+endpoint_id answerer(int rounds, remote_thread& thread) {
   endpoint& mine = this_thread::endpoint();
-  thread = remote_thread(on_node{last_node()}, call<answer_rounds>(mine.id(), rounds, each));
+  thread = remote_thread(on_node{last_node()}, call<answer_rounds>(mine.id(), rounds));
   return mine.receive_value<endpoint_id>(any_endpoint, 5);
 }
 
-void ask(endpoint_id to, int round) {
+void ask(endpoint_id to, int round, pid_t awaited = 0) {
   endpoint& mine = this_thread::endpoint();
-  mine.send_value(to, asked_tag, asked{mine.id(), round});
+  mine.send_value(to, asked_tag, asked{mine.id(), round, awaited});
   require(mine.receive_value<int>(to, answered_tag) == round, "an answer");
 }
 
@@ -128,7 +130,7 @@ void waits_with_a_deadline(runtime& rt) {
     for (int round = 0; round < rounds; ++round) {
       int in = -1;
       transfer t = mine.start_receive(std::as_writable_bytes(std::span(&in, 1)), to, answered_tag);
-      mine.send_value(to, asked_tag, asked{mine.id(), round});
+      mine.send_value(to, asked_tag, asked{mine.id(), round, 0});
       require(t.wait_for(std::chrono::seconds(60)).has_value() && in == round,
               "a message before the deadline");
     }
@@ -150,22 +152,20 @@ void wakes_one(runtime& rt) {
     constexpr int rounds = 50;
     // From a batch before that was disturbed: so many are left to a receiver. Not counted.
     constexpr int left_over = 16;
-    // Until who has asked sleeps: an answer that comes before that is for a receiver, and so are
-    // those that follow each other closely, which adaptive reception leaves to workers, while a
-    // receiver naps to watch them.
-    constexpr std::chrono::milliseconds each{1};
     // Those whom somebody drove off for a moment.
     constexpr long naps_max = rounds / 2, lost_max = rounds / 5;
+    // An answer that comes while who has asked still looks for work is for a receiver.
+    const auto ask_and_sleep = [](endpoint_id to, int round) { ask(to, round, gettid()); };
     const auto driven_off = [] { return detail::this_place().idle_spin.times_lost(); };
     const long stolen_at_first = stolen_ticks();
     long unexplained = 0;
     for (int batch = 0; batch < batches_max; ++batch) {
       remote_thread other;
-      const endpoint_id to = answerer(left_over + rounds, other, each);
+      const endpoint_id to = answerer(left_over + rounds, other);
       const std::uint64_t driven_off_before = driven_off();
-      for (int round = 0; round < left_over; ++round) ask(to, round);
+      for (int round = 0; round < left_over; ++round) ask_and_sleep(to, round);
       const switches_by_thread before = switches_so_far();
-      for (int round = 0; round < rounds; ++round) ask(to, left_over + round);
+      for (int round = 0; round < rounds; ++round) ask_and_sleep(to, left_over + round);
       const switches meanwhile = between(before, switches_so_far());
       const bool believes_so = driven_off() != driven_off_before;
       other.join();
